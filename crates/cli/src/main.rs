@@ -1,0 +1,2 @@
+//! The `liveoak` command.
+fn main() {}
