@@ -1,1 +1,4 @@
 //! heap
+
+pub mod pauses;
+pub mod stats;
