@@ -146,6 +146,16 @@ pub struct Amount {
     pub bytes: u64,
 }
 
+impl Amount {
+    /// What is left of it without `other`; never less than nothing.
+    pub fn minus(self, other: Amount) -> Amount {
+        Amount {
+            objects: self.objects.saturating_sub(other.objects),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
 impl AddAssign for Amount {
     fn add_assign(&mut self, other: Amount) {
         self.objects += other.objects;
@@ -165,6 +175,14 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The objects, without the capacity.
+    pub fn amount(self) -> Amount {
+        Amount {
+            objects: self.objects,
+            bytes: self.bytes,
+        }
+    }
+
     /// The larger of the two in each field.
     fn max(self, other: Usage) -> Usage {
         Usage {

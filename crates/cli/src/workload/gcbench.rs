@@ -1,0 +1,70 @@
+//! GCBench: Boehm's version of the program by Ellis and Kovac.
+
+use super::WorkloadError;
+use super::trees::{count, make_tree, populate, spine};
+use liveoak_heap::collector::Collector;
+use liveoak_heap::heap::Heap;
+use liveoak_heap::shape::{Kind, ShapeSpec};
+
+const STRETCH: i32 = 18;
+const LONG_LIVED: i32 = 16;
+const ARRAY: u32 = 500_000;
+
+fn size(depth: i32) -> u64 {
+    (1 << (depth + 1)) - 1
+}
+
+/// Runs it, and gives the checksum.
+pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
+    let node = ShapeSpec::fixed("Node")
+        .reference("left")
+        .reference("right")
+        .with("i", Kind::Data(4))
+        .with("j", Kind::Data(4));
+    let node = heap.define(node)?;
+    let doubles = heap.define(ShapeSpec::words("double[]"))?;
+    let mutator = &mut heap.mutator();
+    let (mut trees, mut depths) = (0, 0);
+
+    let stretch = make_tree(mutator, &node, STRETCH)?;
+    depths += spine(mutator, stretch);
+
+    let root = mutator.allocate(&node)?;
+    let long_lived = mutator.stack().push(root);
+    populate(mutator, &node, LONG_LIVED, long_lived)?;
+
+    let array = mutator.allocate_array(&doubles, ARRAY)?;
+    let array = mutator.stack().push(array);
+    for i in 0..ARRAY / 2 {
+        let object = mutator.stack().get(array);
+        // SAFETY: the array was read from its root just now, and has that many words.
+        unsafe { mutator.write_word(object, i as usize * 2, (1.0 / f64::from(i)).to_bits()) };
+    }
+
+    for depth in (4..=LONG_LIVED).step_by(2) {
+        let iterations = 2 * size(STRETCH) / size(depth);
+        for _ in 0..iterations {
+            let tree = mutator.allocate(&node)?;
+            let at = mutator.stack().push(tree);
+            populate(mutator, &node, depth, at)?;
+            let tree = mutator.stack().pop();
+            depths += spine(mutator, tree);
+        }
+        for _ in 0..iterations {
+            let tree = make_tree(mutator, &node, depth)?;
+            depths += spine(mutator, tree);
+        }
+        trees += 2 * iterations;
+    }
+
+    let tree = mutator.stack().get(long_lived);
+    let live = count(mutator, tree);
+    let object = mutator.stack().get(array);
+    let mut sum = 0.0;
+    for i in 1..ARRAY / 2 {
+        // SAFETY: as above.
+        sum += f64::from_bits(unsafe { mutator.read_word(object, i as usize * 2) });
+    }
+    let bits = f64::to_bits(sum);
+    Ok(format!("gcbench trees={trees} spine={depths} live={live} array={bits:016x}"))
+}

@@ -1,0 +1,510 @@
+//! Generational: most objects die young, so the young are collected alone.
+//!
+//! The idea: allocate by bumping through a nursery small enough to stay in the cache. When it is
+//! full, copy the survivors to the old generation, all of them, and begin again at its start: dead
+//! objects cost nothing. The old generation is a [`MarkedSpace`]: marked when it has grown enough,
+//! swept lazily.
+//!
+//! A minor collection must find the references from old to young without looking at the old
+//! generation. The write barrier remembers *slots*: when a young reference is stored into an old
+//! object's slot that did not hold a young one, the slot's address is noted. The test needs no
+//! memory access until the rare case, since the generation of an object is a matter of its address.
+//!
+//! Invariants, while the mutators run:
+//! - every slot of an old object that holds a young reference is in some mutator's remembered set;
+//! - a remembered slot lies in an object that was live when it was stored to;
+//! - after a minor collection, the nursery and all remembered sets are empty.
+
+use crate::collector::{Collector, Effort, Refill, Request, Work};
+use crate::config::HeapConfig;
+use crate::error::HeapError;
+use crate::header::{Header, MARK};
+use crate::heap::World;
+use crate::memory::Reservation;
+use crate::object;
+use crate::reference::Ref;
+use crate::shape::{Form, ShapeTable};
+use crate::space::cells::Cache;
+use crate::space::marked::MarkedSpace;
+use crate::space::size_class::SizeClass;
+use crate::space::{BLOCK_BYTES, Extent};
+use crate::stats::{Amount, Cause, CollectionKind};
+use crate::weak::{self, Fate};
+
+/// A remembered set is cleaned of what it need not hold when it has grown to this many slots.
+const REMEMBERED_LIMIT: usize = 1 << 20;
+
+/// The generational collector. See the [module text](self).
+pub struct Generational {
+    nursery: Nursery,
+    old: MarkedSpace,
+    /// Where survivors are copied to.
+    cache: Cache,
+    /// Copied objects whose slots have not been looked at; kept for its capacity.
+    to_scan: Vec<Ref>,
+    /// What the old generation may grow to.
+    old_limit: usize,
+    reservation: Reservation,
+}
+
+/// The nursery, given out to mutators in chunks.
+struct Nursery {
+    extent: Extent,
+    /// Everything below has been given out.
+    cursor: usize,
+    chunk: usize,
+    /// Bytes given back unused by mutators since the last minor collection.
+    unused: usize,
+}
+
+/// A mutator's part.
+pub struct Local {
+    cursor: usize,
+    end: usize,
+    /// The nursery in units of references; see [`Local::is_young`].
+    young_start: u32,
+    young_length: u32,
+    /// The mark bit of the last large object, which is born old. It does no harm in the nursery,
+    /// where nobody reads it.
+    birth: u64,
+    /// Addresses of old slots that hold young references, in units of four bytes.
+    remembered: Vec<u32>,
+}
+
+impl Local {
+    /// True for a reference into the nursery; false for null and for immediates.
+    #[inline(always)]
+    fn is_young(&self, reference: Ref) -> bool {
+        // References are even and immediates odd: the rotation makes an odd difference huge.
+        reference
+            .to_bits()
+            .wrapping_sub(self.young_start)
+            .rotate_right(1)
+            < self.young_length
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remember(&mut self, slot: usize) {
+        if self.remembered.len() >= REMEMBERED_LIMIT
+            && self.remembered.len() == self.remembered.capacity()
+        {
+            self.remembered.sort_unstable();
+            self.remembered.dedup();
+        }
+        self.remembered.push((slot >> 2) as u32);
+    }
+}
+
+// SAFETY: a minor collection keeps what is reachable from the roots and from remembered slots,
+// which by the invariant are all references into the nursery; a full one marks from all roots.
+unsafe impl Collector for Generational {
+    const NAME: &'static str = "generational";
+    const MOVES: bool = true;
+    type Local = Local;
+
+    fn new(config: &HeapConfig) -> Result<Generational, HeapError> {
+        config.at_least(8 * BLOCK_BYTES, Self::NAME)?;
+        let nursery = config
+            .nursery_bytes
+            .min(config.max_bytes / 8)
+            .max(BLOCK_BYTES);
+        let nursery = nursery / BLOCK_BYTES * BLOCK_BYTES;
+        // A minor collection must always find room for all survivors: the worst case is the whole
+        // nursery, rounded up to cells, and one block begun for each size class.
+        let reserve = nursery + nursery / 2 + 40 * BLOCK_BYTES;
+        let old_limit = config.max_bytes - nursery;
+        let old_limit = old_limit.saturating_sub(reserve).max(old_limit / 2);
+        let old_bytes = old_limit + reserve + 4 * BLOCK_BYTES;
+        let reservation = Reservation::new(nursery + old_bytes, config.huge_pages)?;
+        let extent = Extent {
+            start: reservation.start(),
+            bytes: nursery,
+        };
+        let old = Extent {
+            start: extent.end(),
+            bytes: old_bytes,
+        };
+        let mut policy = config.clone();
+        policy.max_bytes = old_limit;
+        Ok(Generational {
+            nursery: Nursery {
+                extent,
+                cursor: extent.start,
+                chunk: (nursery / 8).clamp(BLOCK_BYTES, 1 << 20),
+                unused: 0,
+            },
+            old: MarkedSpace::new(old, old_bytes, &policy),
+            cache: Cache::default(),
+            to_scan: Vec::new(),
+            old_limit,
+            reservation,
+        })
+    }
+
+    fn attach(&mut self) -> Local {
+        Local {
+            cursor: 0,
+            end: 0,
+            young_start: Ref::from_address(self.nursery.extent.start).to_bits(),
+            young_length: (self.nursery.extent.bytes >> 3) as u32,
+            birth: 0,
+            remembered: Vec::new(),
+        }
+    }
+
+    fn retire(&mut self, local: &mut Local) {
+        if local.cursor < local.end {
+            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
+            unsafe {
+                object::set_header(
+                    local.cursor,
+                    Header::free((local.end - local.cursor) as u32),
+                )
+            };
+            self.nursery.unused += local.end - local.cursor;
+        }
+        local.cursor = 0;
+        local.end = 0;
+    }
+
+    #[inline(always)]
+    fn allocate(local: &mut Local, request: Request) -> Option<usize> {
+        let cell = local.cursor;
+        let next = cell + request.bytes;
+        if next > local.end {
+            return None;
+        }
+        local.cursor = next;
+        Some(cell)
+    }
+
+    fn refill(
+        &mut self,
+        _shapes: &ShapeTable,
+        local: &mut Local,
+        request: Request,
+        effort: Effort,
+    ) -> Refill {
+        if request.class.is_large() {
+            local.birth = self.old.sense();
+            return self.allocate_large(request, effort);
+        }
+        if self.old.space.committed() > self.old_limit {
+            return Refill::Pause(Cause::AllocationFailure);
+        }
+        self.retire(local);
+        let start = self.nursery.cursor;
+        let bytes = self.nursery.chunk.min(self.nursery.extent.end() - start);
+        if bytes < request.bytes {
+            return Refill::Pause(Cause::NurseryFull);
+        }
+        self.nursery.cursor += bytes;
+        local.cursor = start;
+        local.end = start + bytes;
+        Self::allocate(local, request).map_or(Refill::Pause(Cause::NurseryFull), Refill::Ready)
+    }
+
+    #[inline(always)]
+    fn birth(local: &Local, _address: usize, header: Header) -> Header {
+        Header(header.0 | local.birth)
+    }
+
+    #[inline(always)]
+    unsafe fn store(local: &mut Local, _: &ShapeTable, object: usize, slot: usize, value: Ref) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if local.is_young(value) && !local.is_young(Ref::from_address(object)) {
+                // A slot that holds a young reference already is remembered already.
+                if !local.is_young(object::load(slot)) {
+                    local.remember(slot);
+                }
+            }
+            object::store(slot, value);
+        }
+    }
+
+    fn collect(world: &mut World<'_, Self>, work: Work) {
+        world.begin(CollectionKind::Minor, work.cause());
+        minor(world);
+        let old = &world.collector().old;
+        let full = match work {
+            Work::Full(_) => true,
+            Work::Step => false,
+            Work::Allocation(..) => {
+                old.is_due() || old.space.committed() > world.collector().old_limit
+            }
+        };
+        if !full {
+            return;
+        }
+        let cause = match work {
+            Work::Full(cause) => cause,
+            _ => Cause::Threshold,
+        };
+        world.begin(CollectionKind::Full, cause);
+        let before = world.usage();
+        // SAFETY: the nursery is empty, so all objects are in the old space.
+        let marked = unsafe { MarkedSpace::mark(world, |c| &c.reservation, |c| &mut c.old) };
+        world.tally(marked, Amount::default(), before.amount().minus(marked));
+        world.set_objects(marked.objects);
+    }
+
+    unsafe fn each_object(&self, shapes: &ShapeTable, visit: &mut dyn FnMut(usize, Header)) {
+        // SAFETY: promised by the caller; retired chunks end with a free header.
+        unsafe {
+            crate::space::walk(
+                shapes,
+                self.nursery.extent.start,
+                self.nursery.cursor,
+                visit,
+            );
+            self.old.each_object(visit);
+        }
+    }
+
+    fn is_object_start(&self, shapes: &ShapeTable, address: usize) -> bool {
+        if !self.nursery.extent.contains(address) {
+            return self.old.is_object_start(address);
+        }
+        let mut found = false;
+        // SAFETY: retired chunks end with a free header.
+        unsafe {
+            crate::space::walk(
+                shapes,
+                self.nursery.extent.start,
+                self.nursery.cursor,
+                &mut |at, _| {
+                    found |= at == address;
+                },
+            );
+        }
+        found
+    }
+
+    fn used(&self) -> usize {
+        self.old.used() + self.nursery.cursor - self.nursery.extent.start - self.nursery.unused
+    }
+
+    fn committed(&self) -> usize {
+        self.old.space.committed() + self.nursery.extent.bytes
+    }
+
+    fn largest(&self) -> usize {
+        self.old_limit
+    }
+
+    fn verify(&self, shapes: &ShapeTable) -> Result<(), String> {
+        self.old.verify(shapes)
+    }
+}
+
+impl Generational {
+    fn allocate_large(&mut self, request: Request, effort: Effort) -> Refill {
+        if effort == Effort::Normal && self.old.would_be_due(request.bytes) {
+            return Refill::Pause(Cause::Threshold);
+        }
+        if self.old.space.committed() + request.bytes > self.old_limit {
+            return Refill::Pause(Cause::AllocationFailure);
+        }
+        self.old
+            .large(request.bytes)
+            .map_or(Refill::Pause(Cause::AllocationFailure), Refill::Ready)
+    }
+}
+
+/// Copies what is reachable in the nursery to the old generation.
+fn minor(world: &mut World<'_, Generational>) {
+    let before = world.usage();
+    let shapes = world.shapes();
+    let this = world.collector();
+    let sense = this.old.sense();
+    let extent = this.nursery.extent;
+    let to_scan = std::mem::take(&mut this.to_scan);
+    // The evacuation owns these while it runs, so that roots can be visited through the world.
+    let cache = std::mem::take(&mut this.cache);
+    let old: *mut MarkedSpace = &mut this.old;
+    let mut evacuation = Evacuation {
+        shapes,
+        old,
+        cache,
+        to_scan,
+        specials: Vec::new(),
+        nursery: extent,
+        sense,
+        copied: Amount::default(),
+    };
+    // SAFETY: the world is stopped; roots and remembered slots hold objects of this heap.
+    unsafe {
+        world.each_root(|root| *root = evacuation.forward(*root));
+        world.each_local(|_, local| {
+            let remembered = &mut local.remembered;
+            for (i, &slot) in remembered.iter().enumerate() {
+                if let Some(&ahead) = remembered.get(i + 8) {
+                    object::prefetch((ahead as usize) << 2);
+                }
+                evacuation.forward_slot((slot as usize) << 2);
+            }
+            remembered.clear();
+        });
+        evacuation.drain();
+        let (_, shapes, guardians) = world.parts();
+        let outcome = weak::process(shapes, guardians, &mut evacuation);
+        world.report_cleared(outcome);
+    }
+    let Evacuation {
+        cache,
+        to_scan,
+        copied,
+        ..
+    } = evacuation;
+    let this = world.collector();
+    this.to_scan = to_scan;
+    this.cache = cache;
+    // The survivors count as used; the rest of the runs is taken back, so that blocks can be walked.
+    let mut cache = std::mem::take(&mut this.cache);
+    this.old.retire(&mut cache);
+    this.cache = cache;
+    this.nursery.cursor = this.nursery.extent.start;
+    this.nursery.unused = 0;
+    if cfg!(debug_assertions) {
+        // SAFETY: the nursery is empty.
+        unsafe { std::ptr::write_bytes(extent.start as *mut u8, 0xDB, extent.bytes) };
+    }
+    let _ = before;
+    world.tally(Amount::default(), copied, Amount::default());
+}
+
+/// One evacuation of the nursery.
+struct Evacuation<'a> {
+    shapes: &'a ShapeTable,
+    old: *mut MarkedSpace,
+    cache: Cache,
+    to_scan: Vec<Ref>,
+    specials: Vec<Ref>,
+    nursery: Extent,
+    sense: u64,
+    copied: Amount,
+}
+
+impl Evacuation<'_> {
+    #[inline(always)]
+    unsafe fn forward_slot(&mut self, slot: usize) {
+        // SAFETY: the caller passes a slot that holds a reference of this heap.
+        unsafe {
+            let old = object::load(slot);
+            if old.is_object() && self.nursery.contains(old.address()) {
+                object::store(slot, self.evacuate(old));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn forward(&mut self, reference: Ref) -> Ref {
+        if reference.is_object() && self.nursery.contains(reference.address()) {
+            // SAFETY: the caller passes a reference of this heap.
+            unsafe { self.evacuate(reference) }
+        } else {
+            reference
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn evacuate(&mut self, reference: Ref) -> Ref {
+        let from = reference.address();
+        // SAFETY: `reference` is an object in the nursery, or its forwarded remains.
+        unsafe {
+            let word = object::header(from);
+            if let Some(target) = word.forwarding() {
+                return target;
+            }
+            let layout = self.shapes.layout(word.shape());
+            let (bytes, class) = match layout.form {
+                Form::Fixed | Form::Special => (layout.bytes as usize, layout.class),
+                _ => {
+                    let bytes = object::bytes(self.shapes, word);
+                    (bytes, SizeClass::of(bytes))
+                }
+            };
+            let to = match self.cache.take(class) {
+                Some(cell) => cell,
+                None => self.cell_slowly(class),
+            };
+            copy_words(from + 8, to + 8, bytes - 8);
+            object::set_header(to, Header(word.0 & !MARK | self.sense));
+            let target = Ref::from_address(to);
+            object::set_header(from, word.forwarded_to(target));
+            self.copied.objects += 1;
+            self.copied.bytes += bytes as u64;
+            if layout.form != Form::Data {
+                self.to_scan.push(target);
+            }
+            target
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cell_slowly(&mut self, class: SizeClass) -> usize {
+        // SAFETY: the old generation is touched by nobody else during the evacuation.
+        let old = unsafe { &mut *self.old };
+        old.cell(&mut self.cache, class)
+            .expect("the reserve holds the whole nursery")
+    }
+}
+
+/// Copies a few words in line.
+///
+/// # Safety
+/// The ranges are memory of the heap, 8-aligned, and do not overlap.
+#[inline(always)]
+unsafe fn copy_words(from: usize, to: usize, bytes: usize) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if bytes <= 64 {
+            let mut at = 0;
+            while at < bytes {
+                *((to + at) as *mut u64) = *((from + at) as *const u64);
+                at += 8;
+            }
+        } else {
+            std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes);
+        }
+    }
+}
+
+impl Fate for Evacuation<'_> {
+    unsafe fn survivor(&mut self, reference: Ref) -> Option<Ref> {
+        if !self.nursery.contains(reference.address()) {
+            // Old objects are not collected now.
+            return Some(reference);
+        }
+        // SAFETY: promised by the caller.
+        unsafe { object::header(reference.address()) }.forwarding()
+    }
+
+    unsafe fn keep(&mut self, reference: Ref) -> Ref {
+        // SAFETY: promised by the caller.
+        unsafe { self.forward(reference) }
+    }
+
+    unsafe fn drain(&mut self) {
+        while let Some(next) = self.to_scan.pop() {
+            let address = next.address();
+            // SAFETY: what is to be scanned was copied just now.
+            unsafe {
+                let word = object::header(address);
+                let shapes = self.shapes;
+                let special =
+                    object::each_strong_slot(shapes, address, word, |slot| self.forward_slot(slot));
+                if special {
+                    self.specials.push(next);
+                }
+            }
+        }
+    }
+
+    fn take_specials(&mut self) -> Vec<Ref> {
+        std::mem::take(&mut self.specials)
+    }
+}

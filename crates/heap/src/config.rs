@@ -1,0 +1,118 @@
+//! Settings of a heap.
+
+use crate::error::HeapError;
+
+/// Settings of a heap; every collector reads those that concern it.
+///
+/// ```
+/// use liveoak_heap::config::HeapConfig;
+/// let config = HeapConfig::default().with_max_bytes(64 << 20);
+/// assert_eq!(config.max_bytes, 64 << 20);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeapConfig {
+    /// The most that objects may take, in bytes of blocks. Allocation fails beyond it.
+    pub max_bytes: usize,
+    /// No collection before this much is in use.
+    pub initial_bytes: usize,
+    /// After a full collection, the next is due when the heap has grown to this multiple of what
+    /// survived.
+    pub growth: f64,
+    /// Bytes of the nursery (`generational`).
+    pub nursery_bytes: usize,
+    /// Ask the operating system for huge pages.
+    pub huge_pages: bool,
+    /// Check the whole heap after every collection. Slow; can be turned on in any run.
+    pub sanity: bool,
+    /// Settings of the incremental collector.
+    pub incremental: IncrementalSettings,
+    /// How many records of single collections the statistics keep (the totals are always exact).
+    pub records: usize,
+}
+
+/// The three thresholds of the incremental collector. Zero means: chosen from the heap's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct IncrementalSettings {
+    /// MARKNUM: objects marked in one step.
+    pub mark_num: usize,
+    /// SWEEPNUM: objects swept in one step.
+    pub sweep_num: usize,
+    /// FREENUM: marking starts when fewer free objects than this are left.
+    pub free_num: usize,
+}
+
+impl Default for HeapConfig {
+    fn default() -> HeapConfig {
+        HeapConfig {
+            max_bytes: 1 << 30,
+            initial_bytes: 8 << 20,
+            growth: 2.0,
+            nursery_bytes: 4 << 20,
+            huge_pages: true,
+            sanity: false,
+            incremental: IncrementalSettings::default(),
+            records: 1000,
+        }
+    }
+}
+
+impl HeapConfig {
+    /// Sets the limit.
+    pub fn with_max_bytes(mut self, bytes: usize) -> HeapConfig {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Sets the size of the nursery.
+    pub fn with_nursery_bytes(mut self, bytes: usize) -> HeapConfig {
+        self.nursery_bytes = bytes;
+        self
+    }
+
+    /// Sets how full the heap must be before the first collection.
+    pub fn with_initial_bytes(mut self, bytes: usize) -> HeapConfig {
+        self.initial_bytes = bytes;
+        self
+    }
+
+    /// Turns the check of the whole heap after every collection on or off.
+    pub fn with_sanity(mut self, sanity: bool) -> HeapConfig {
+        self.sanity = sanity;
+        self
+    }
+
+    /// Refuses what no collector can work with.
+    pub(crate) fn check(&self) -> Result<(), HeapError> {
+        if !(self.growth >= 1.05 && self.growth <= 100.0) {
+            return Err(HeapError::BadSetting {
+                setting: "growth",
+                reason: format!("{} is not between 1.05 and 100", self.growth),
+            });
+        }
+        if self.max_bytes > crate::reference::ADDRESS_LIMIT {
+            return Err(HeapError::LimitTooLarge {
+                limit: self.max_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses a limit below `least`.
+    pub(crate) fn at_least(&self, least: usize, collector: &'static str) -> Result<(), HeapError> {
+        if self.max_bytes < least {
+            return Err(HeapError::LimitTooSmall {
+                limit: self.max_bytes,
+                least,
+                collector,
+            });
+        }
+        Ok(())
+    }
+
+    /// How full the heap may get before the next full collection, when `live` bytes survived the
+    /// last one.
+    pub(crate) fn next_threshold(&self, live: usize) -> usize {
+        let grown = (live as f64 * self.growth) as usize;
+        grown.max(self.initial_bytes).min(self.max_bytes)
+    }
+}

@@ -1,0 +1,143 @@
+//! The marker: which objects can be reached, computed as fast as memory allows.
+//!
+//! Marking waits for memory: the header of almost every object on a large heap is a cache miss.
+//! So references wait on their way from the stack to the scan in a short queue, in which the line
+//! of each is being fetched; the mark bit is tested when a reference leaves the queue, when its
+//! header has arrived. (Boehm, "Reducing garbage collector cache misses", ISMM 2000; Cher, Hosking
+//! and Vitek, "Software prefetching for mark-sweep garbage collection", ASPLOS 2004: first in, first
+//! out in front of the stack.)
+//!
+//! Invariant between two calls: every object that is marked has had all its strong slots pushed,
+//! and every reference pushed is marked, in the queue, or on the stack.
+
+use crate::header::MARK;
+use crate::object;
+use crate::reference::Ref;
+use crate::shape::ShapeTable;
+
+const QUEUE: usize = 32;
+
+/// Marks what is reachable from what is pushed.
+pub struct Marker<'a> {
+    shapes: &'a ShapeTable,
+    /// The value of the mark bit that means "marked" in this cycle.
+    sense: u64,
+    stack: Vec<Ref>,
+    queue: [Ref; QUEUE],
+    head: usize,
+    queued: usize,
+    /// Objects with weak slots or ephemerons that were marked: weak processing wants them.
+    pub specials: Vec<Ref>,
+    /// Objects marked.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl<'a> Marker<'a> {
+    /// A marker for which `sense` (0 or [`MARK`]) means "marked".
+    pub fn new(shapes: &'a ShapeTable, sense: u64, stack: Vec<Ref>) -> Marker<'a> {
+        debug_assert!(stack.is_empty());
+        Marker {
+            shapes,
+            sense,
+            stack,
+            queue: [Ref::NULL; QUEUE],
+            head: 0,
+            queued: 0,
+            specials: Vec::new(),
+            objects: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The value of the mark bit that means "marked".
+    pub fn sense(&self) -> u64 {
+        self.sense
+    }
+
+    /// The empty stack, to be used again by the next cycle.
+    pub fn into_stack(self) -> Vec<Ref> {
+        self.stack
+    }
+
+    /// Adds a reference to what is to be marked.
+    #[inline(always)]
+    pub fn push(&mut self, reference: Ref) {
+        if reference.is_object() {
+            self.stack.push(reference);
+        }
+    }
+
+    /// Marks until nothing is left.
+    ///
+    /// # Safety
+    /// The world is stopped, and every reference pushed or reachable from there is an object of the
+    /// heap with these shapes.
+    pub unsafe fn drain(&mut self) {
+        loop {
+            while self.queued < QUEUE {
+                let Some(next) = self.stack.pop() else { break };
+                object::prefetch(next.address());
+                self.queue[(self.head + self.queued) % QUEUE] = next;
+                self.queued += 1;
+            }
+            if self.queued == 0 {
+                return;
+            }
+            let next = self.queue[self.head];
+            self.head = (self.head + 1) % QUEUE;
+            self.queued -= 1;
+            // SAFETY: promised by the caller.
+            unsafe { self.visit(next) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn visit(&mut self, reference: Ref) {
+        let address = reference.address();
+        // SAFETY: by the caller's promise `reference` is an object.
+        unsafe {
+            let word = object::header(address);
+            debug_assert!(!word.is_free(), "{reference:?} is reachable and free");
+            if object::is_marked(word, self.sense) {
+                return;
+            }
+            object::set_header(address, crate::header::Header(word.0 ^ MARK));
+            self.objects += 1;
+            self.bytes += object::bytes(self.shapes, word) as u64;
+            let stack = &mut self.stack;
+            let special = object::each_strong_slot(self.shapes, address, word, |slot| {
+                let target = object::load(slot);
+                if target.is_object() {
+                    stack.push(target);
+                }
+            });
+            if special {
+                self.specials.push(reference);
+            }
+        }
+    }
+}
+
+impl crate::weak::Fate for Marker<'_> {
+    unsafe fn survivor(&mut self, reference: Ref) -> Option<Ref> {
+        // SAFETY: promised by the caller; nothing is freed before marking ends.
+        let word = unsafe { object::header(reference.address()) };
+        object::is_marked(word, self.sense).then_some(reference)
+    }
+
+    unsafe fn keep(&mut self, reference: Ref) -> Ref {
+        self.push(reference);
+        reference
+    }
+
+    unsafe fn drain(&mut self) {
+        // SAFETY: promised by the caller.
+        unsafe { Marker::drain(self) }
+    }
+
+    fn take_specials(&mut self) -> Vec<Ref> {
+        std::mem::take(&mut self.specials)
+    }
+}
