@@ -7,14 +7,20 @@ use liveoak_heap::heap::Heap;
 
 fn go<C: Collector>(args: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let mut config = HeapConfig::default().with_max_bytes(args[3].parse::<usize>()? << 20);
-    if let Some(n) = args.get(4) { config.nursery_bytes = n.parse::<usize>()? << 10; }
+    if let Some(n) = args.get(4) {
+        config.nursery_bytes = n.parse::<usize>()? << 10;
+    }
     let heap: Heap<C> = Heap::new(config)?;
     match args[2].as_str() {
         "gcbench" => println!("{}", workload::gcbench::run(&heap)?),
         "bt16" => println!("{}", workload::binary_trees::run(&heap, 16)?),
         "bt20" => println!("{}", workload::binary_trees::run(&heap, 20)?),
         "list" => println!("{}", workload::long_list::run(&heap, 10_000_000)?),
-        _ => { let m = &mut heap.mutator(); println!("{:?}", workload::large_live_heap::run(&heap, m)?); m.collect(); },
+        _ => {
+            let m = &mut heap.mutator();
+            println!("{:?}", workload::large_live_heap::run(&heap, m)?);
+            m.collect();
+        }
     }
     println!("{}", liveoak_report::statistics::text(&heap.stats()));
     Ok(())

@@ -4,9 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{
-    Concurrent, Generational, Incremental, MarkCompact, MarkSweep, RefCount, Semispace,
-};
+use crate::collectors::{Generational, MarkSweep};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -27,8 +25,8 @@ use std::str::FromStr;
 ///         C::NAME
 ///     }
 /// }
-/// let kind: CollectorKind = "semispace".parse().unwrap();
-/// assert_eq!(kind.run(NameOf), "semispace");
+/// let kind: CollectorKind = "mark-sweep".parse().unwrap();
+/// assert_eq!(kind.run(NameOf), "mark-sweep");
 /// ```
 pub trait Program {
     /// What it computes.
@@ -69,18 +67,8 @@ macro_rules! kinds {
 kinds! {
     /// Mark and sweep.
     MarkSweep,
-    /// Mark and sweep in small steps.
-    Incremental,
-    /// Mark and sweep on a thread of its own.
-    Concurrent,
-    /// Copying between two halves.
-    Semispace,
     /// Copying nursery, swept old generation.
     Generational,
-    /// Sliding compaction.
-    MarkCompact,
-    /// Reference counting with cycle collection.
-    RefCount,
 }
 
 impl fmt::Display for CollectorKind {
@@ -93,10 +81,17 @@ impl FromStr for CollectorKind {
     type Err = HeapError;
 
     fn from_str(name: &str) -> Result<CollectorKind, HeapError> {
-        let found = CollectorKind::ALL.iter().copied().find(|kind| kind.name() == name);
+        let found = CollectorKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.name() == name);
         found.ok_or_else(|| HeapError::UnknownCollector {
             name: name.to_string(),
-            known: CollectorKind::ALL.iter().map(|k| k.name()).collect::<Vec<_>>().join(", "),
+            known: CollectorKind::ALL
+                .iter()
+                .map(|k| k.name())
+                .collect::<Vec<_>>()
+                .join(", "),
         })
     }
 }

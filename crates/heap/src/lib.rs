@@ -7,6 +7,7 @@ pub mod config;
 pub mod error;
 pub mod header;
 pub mod heap;
+pub mod kind;
 pub mod memory;
 pub mod mutator;
 pub mod object;

@@ -9,7 +9,11 @@ use std::fmt::Write;
 
 /// Runs it for trees up to `depth`, and gives the checksum.
 pub fn run<C: Collector>(heap: &Heap<C>, depth: i32) -> Result<String, WorkloadError> {
-    let node = heap.define(ShapeSpec::fixed("Node").reference("left").reference("right"))?;
+    let node = heap.define(
+        ShapeSpec::fixed("Node")
+            .reference("left")
+            .reference("right"),
+    )?;
     let mutator = &mut heap.mutator();
     let stretch = make_tree(mutator, &node, depth + 1)?;
     let mut checksum = format!("binary-trees {depth} stretch={}", count(mutator, stretch));

@@ -66,5 +66,7 @@ pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
         sum += f64::from_bits(unsafe { mutator.read_word(object, i as usize * 2) });
     }
     let bits = f64::to_bits(sum);
-    Ok(format!("gcbench trees={trees} spine={depths} live={live} array={bits:016x}"))
+    Ok(format!(
+        "gcbench trees={trees} spine={depths} live={live} array={bits:016x}"
+    ))
 }

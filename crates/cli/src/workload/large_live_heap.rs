@@ -24,7 +24,10 @@ pub struct Size {
 }
 
 /// The size that the benchmark is run with.
-pub const FULL: Size = Size { entries: 5_000_000, bucket_bits: 20 };
+pub const FULL: Size = Size {
+    entries: 5_000_000,
+    bucket_bits: 20,
+};
 
 const KEY: usize = 0;
 const VALUE: usize = 2;
@@ -70,7 +73,10 @@ impl<'a, C: Collector> Table<'a, C> {
         mutator: &'a mut Mutator<C>,
         size: Size,
     ) -> Result<Table<'a, C>, WorkloadError> {
-        let entry = ShapeSpec::fixed("Entry").word("key").reference("value").reference("next");
+        let entry = ShapeSpec::fixed("Entry")
+            .word("key")
+            .reference("value")
+            .reference("next");
         let entry = heap.define(entry)?;
         let leaf = heap.define(ShapeSpec::fixed("Leaf").word("number"))?;
         let cell = heap.define(ShapeSpec::fixed("Cell").word("number").reference("next"))?;
@@ -78,7 +84,15 @@ impl<'a, C: Collector> Table<'a, C> {
         let table = mutator.allocate_array(&buckets, 1 << size.bucket_bits)?;
         let table = mutator.stack().push(table);
         let state = 0x4C69_7665_6F61_6B21;
-        let mut this = Table { mutator, entry, leaf, cell, table, size, state };
+        let mut this = Table {
+            mutator,
+            entry,
+            leaf,
+            cell,
+            table,
+            size,
+            state,
+        };
         for n in 0..size.entries {
             this.insert(n)?;
         }
@@ -250,6 +264,14 @@ pub fn run<C: Collector>(
         all.sort_unstable();
         all[index.min(all.len() - 1)]
     };
-    let at = |index| Elapsed { wall: quantile(|e| e.wall, index), cpu: quantile(|e| e.cpu, index) };
-    Ok(Outcome { checksum, setup, max: at(batches - 1), p999: at(batches * 999 / 1000) })
+    let at = |index| Elapsed {
+        wall: quantile(|e| e.wall, index),
+        cpu: quantile(|e| e.cpu, index),
+    };
+    Ok(Outcome {
+        checksum,
+        setup,
+        max: at(batches - 1),
+        p999: at(batches * 999 / 1000),
+    })
 }
