@@ -297,17 +297,10 @@ impl<C: Collector> Inner<C> {
         while state.parked + usize::from(running) < state.mutators.len() {
             state = wait(&self.changed, state);
         }
-        let result = {
-            let mut world = World::new(self, &mut state, timer);
-            let result = body(&mut world);
-            world.finish();
-            result
-        };
-        state.stopping = false;
-        state.restarts += 1;
-        self.stop.store(false, Ordering::SeqCst);
-        drop(state);
-        self.changed.notify_all();
+        let mut stopped = Stopped { inner: self, state };
+        let mut world = World::new(self, &mut stopped.state, timer);
+        let result = body(&mut world);
+        world.finish();
         Some(result)
     }
 
@@ -315,6 +308,22 @@ impl<C: Collector> Inner<C> {
     pub(crate) fn collect(&self, work: Work) -> bool {
         self.stop_the_world(true, |world| C::collect(world, work))
             .is_some()
+    }
+}
+
+/// While it lives, the world is stopped; also when the collector panics, so that no mutator waits
+/// for ever.
+struct Stopped<'a, C: Collector> {
+    inner: &'a Inner<C>,
+    state: MutexGuard<'a, State<C>>,
+}
+
+impl<C: Collector> Drop for Stopped<'_, C> {
+    fn drop(&mut self) {
+        self.state.stopping = false;
+        self.state.restarts += 1;
+        self.inner.stop.store(false, Ordering::SeqCst);
+        self.inner.changed.notify_all();
     }
 }
 

@@ -223,18 +223,19 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
         let initial: [Ref; N] = std::array::from_fn(|i| core.stack.get(base + i));
         core.stack.truncate(base);
         let address = memory?;
+        let inner: *const Inner<C> = Arc::as_ptr(&self.inner);
+        let core = self.core_mut();
         // SAFETY: as for `allocate_with`; the references were just read from their roots.
         unsafe {
-            std::ptr::write_bytes(
-                (address + HEADER_BYTES) as *mut u8,
-                0,
-                request.bytes - HEADER_BYTES,
-            );
+            let payload = (address + HEADER_BYTES) as *mut u8;
+            std::ptr::write_bytes(payload, 0, request.bytes - HEADER_BYTES);
+            let new = core.born(address, shape.header);
             for (slot, value) in initial.into_iter().enumerate() {
-                C::initialise(&mut core.local, value);
-                object::store(object::slot_address(address, slot), value);
+                // With the whole barrier: a large object may be born old.
+                let slot = object::slot_address(address, slot);
+                C::store(&mut core.local, &(*inner).shapes, address, slot, value);
             }
-            Ok(core.born(address, shape.header))
+            Ok(new)
         }
     }
 

@@ -197,7 +197,7 @@ unsafe impl Collector for Generational {
             local.birth = self.old.sense();
             return self.allocate_large(request, effort);
         }
-        if self.old.space.committed() > self.old_limit {
+        if !self.old_has_room(0) {
             return Refill::Pause(Cause::AllocationFailure);
         }
         self.retire(local);
@@ -241,9 +241,7 @@ unsafe impl Collector for Generational {
         let full = match work {
             Work::Full(_) => true,
             Work::Step => false,
-            Work::Allocation(..) => {
-                old.is_due() || old.space.committed() > world.collector().old_limit
-            }
+            Work::Allocation(..) => old.is_due() || !world.collector().old_has_room(0),
         };
         if !full {
             return;
@@ -311,11 +309,22 @@ unsafe impl Collector for Generational {
 }
 
 impl Generational {
+    /// True when the old generation can take `bytes` more and still leave the reserve that a minor
+    /// collection may need.
+    fn old_has_room(&mut self, bytes: usize) -> bool {
+        if self.old.space.committed() + bytes <= self.old_limit {
+            return true;
+        }
+        // Blocks that wait for the sweeper may turn out to be empty.
+        self.old.finish_sweep();
+        self.old.space.committed() + bytes <= self.old_limit
+    }
+
     fn allocate_large(&mut self, request: Request, effort: Effort) -> Refill {
         if effort == Effort::Normal && self.old.would_be_due(request.bytes) {
             return Refill::Pause(Cause::Threshold);
         }
-        if self.old.space.committed() + request.bytes > self.old_limit {
+        if !self.old_has_room(request.bytes) {
             return Refill::Pause(Cause::AllocationFailure);
         }
         match self.old.large(request.bytes) {

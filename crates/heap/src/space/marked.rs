@@ -119,7 +119,8 @@ impl MarkedSpace {
         address
     }
 
-    fn finish_sweep(&mut self) {
+    /// Sweeps everything that still waits.
+    pub fn finish_sweep(&mut self) {
         let sense = self.sense;
         // SAFETY: `sense` tells the dead apart by the invariant.
         unsafe {
