@@ -18,7 +18,7 @@
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::HeapConfig;
 use crate::error::HeapError;
-use crate::header::{Header, MARK};
+use crate::header::{Header, MARK, WATCHED};
 use crate::heap::World;
 use crate::memory::Reservation;
 use crate::object;
@@ -354,6 +354,7 @@ fn minor(world: &mut World<'_, Generational>) {
         cache,
         to_forward,
         specials: Vec::new(),
+        found: Vec::new(),
         nursery: extent,
         sense,
         copied: Amount::default(),
@@ -417,6 +418,8 @@ struct Evacuation<'a> {
     /// Addresses of slots, in units of four bytes.
     to_forward: Vec<u32>,
     specials: Vec<Ref>,
+    /// Watched objects that were copied, at their old places.
+    found: Vec<Ref>,
     nursery: Extent,
     sense: u64,
     copied: Amount,
@@ -483,6 +486,10 @@ impl Evacuation<'_> {
             if special {
                 self.specials.push(target);
             }
+            if word.has(WATCHED) {
+                object::set_header(to, Header(object::header(to).0 & !WATCHED));
+                self.found.push(reference);
+            }
             target
         }
     }
@@ -526,5 +533,19 @@ impl Fate for Evacuation<'_> {
 
     fn take_specials(&mut self) -> Vec<Ref> {
         std::mem::take(&mut self.specials)
+    }
+
+    unsafe fn watch(&mut self, key: Ref) -> bool {
+        // SAFETY: promised by the caller; an object that has not survived is in the nursery, and
+        // not forwarded.
+        unsafe {
+            let word = object::header(key.address());
+            object::set_header(key.address(), Header(word.0 | WATCHED));
+        }
+        true
+    }
+
+    fn take_found(&mut self) -> Vec<Ref> {
+        std::mem::take(&mut self.found)
     }
 }
