@@ -20,6 +20,8 @@ pub mod stats;
 pub mod trace;
 pub mod verify;
 pub mod weak;
+#[cfg(any(feature = "workloads", test))]
+pub mod workload;
 
 /// Takes a lock; a panic of another thread while it held the lock does not matter, since what the
 /// locks of this crate guard is consistent between any two statements that can panic.
