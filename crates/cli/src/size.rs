@@ -4,6 +4,9 @@
 pub(crate) fn parse(text: &str) -> Result<usize, String> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "not a size; sizes look like 64m, 1g, 512k or 4096".to_string())?;
     let shift = match &lower[digits.len()..] {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
@@ -15,9 +18,6 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
             ));
         }
     };
-    let number: usize = digits
-        .parse()
-        .map_err(|_| "not a size; sizes look like 64m, 1g, 512k or 4096".to_string())?;
     number
         .checked_mul(1 << shift)
         .ok_or_else(|| "more than the address space".to_string())

@@ -479,8 +479,6 @@ pub struct Totals {
     pub elapsed: Elapsed,
     /// The time that mutators waited in them.
     pub paused: Elapsed,
-    /// The CPU time of marking, in those that time it.
-    pub marking: Duration,
     /// What they marked.
     pub marked: Amount,
     /// What they moved.
@@ -495,7 +493,6 @@ impl Totals {
             collections: 1,
             elapsed: collection.elapsed,
             paused: collection.pauses.total,
-            marking: collection.marking,
             marked: collection.marked,
             copied: collection.copied,
             freed: collection.freed,
@@ -508,7 +505,6 @@ impl AddAssign for Totals {
         self.collections += other.collections;
         self.elapsed += other.elapsed;
         self.paused += other.paused;
-        self.marking += other.marking;
         self.marked += other.marked;
         self.copied += other.copied;
         self.freed += other.freed;

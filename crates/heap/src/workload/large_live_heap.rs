@@ -299,13 +299,17 @@ fn quantile(latencies: &[Elapsed], index: usize) -> Elapsed {
     }
 }
 
-/// What was marked between two moments, and how long that took. A collector that does not time its marking apart from
-/// the rest is charged with the whole collection.
+/// What the last collection between two moments marked, and how long that took; a cycle that was under way at the first
+/// may have ended too. A collector that does not time its marking apart from the rest is charged with the whole
+/// collection.
 fn marking(before: &Stats, after: &Stats) -> Option<(u64, Duration)> {
-    let (before, after) = (before.totals(), after.totals());
-    let objects = after.marked.objects - before.marked.objects;
-    let marking = after.marking.saturating_sub(before.marking);
-    let whole = after.elapsed.cpu.saturating_sub(before.elapsed.cpu);
-    let cpu = if marking.is_zero() { whole } else { marking };
-    (objects > 0).then_some((objects, cpu))
+    let finished = after.totals().collections - before.totals().collections;
+    let mut latest = after.history().rev().take(finished as usize);
+    let last = latest.find(|collection| collection.marked.objects > 0)?;
+    let cpu = if last.marking.is_zero() {
+        last.elapsed.cpu
+    } else {
+        last.marking
+    };
+    Some((last.marked.objects, cpu))
 }
