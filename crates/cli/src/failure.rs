@@ -1,8 +1,11 @@
 //! Why a command failed, and with which exit code.
 
 use crate::workload::Program;
-use liveoak_heap::error::HeapError;
+use liveoak_heap::collector::Collector;
+use liveoak_heap::error::{AllocError, HeapError};
+use liveoak_heap::heap::Heap;
 use liveoak_heap::workload::WorkloadError;
+use liveoak_report::units;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,9 +14,19 @@ use thiserror::Error;
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The heap could not be made, or memory did not suffice.
+    /// The heap could not be made.
     #[error(transparent)]
-    Workload(#[from] WorkloadError),
+    Heap(#[from] HeapError),
+    /// Memory did not suffice.
+    #[error("{error} ({} of {} are in use)", units::bytes(*used), units::bytes(*limit))]
+    Memory {
+        /// What the heap said.
+        error: AllocError,
+        /// Bytes in use.
+        used: u64,
+        /// The limit of the heap.
+        limit: u64,
+    },
     /// A program that the safe layer does not have.
     #[error("{program} is written on the raw layer only; leave out --api safe")]
     NoSafeVersion {
@@ -57,23 +70,29 @@ pub(crate) enum Failure {
     },
 }
 
-impl From<HeapError> for Failure {
-    fn from(error: HeapError) -> Failure {
-        Failure::Workload(error.into())
-    }
-}
-
 impl Failure {
+    /// What a program says, with what is known of its heap.
+    pub(crate) fn of_workload<C: Collector>(error: WorkloadError, heap: &Heap<C>) -> Failure {
+        match error {
+            WorkloadError::Heap(error) => Failure::Heap(error),
+            WorkloadError::Alloc(error) => Failure::Memory {
+                error,
+                used: heap.used() as u64,
+                limit: heap.config().max_bytes as u64,
+            },
+        }
+    }
+
     /// The process's exit code: 2 when other flags would have helped, 1 otherwise.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Flag { .. } | Failure::NoSafeVersion { .. } => ExitCode::from(2),
-            Failure::Workload(WorkloadError::Heap(
+            Failure::Heap(
                 HeapError::LimitTooSmall { .. }
                 | HeapError::LimitTooLarge { .. }
                 | HeapError::BadSetting { .. }
                 | HeapError::UnknownCollector { .. },
-            )) => ExitCode::from(2),
+            ) => ExitCode::from(2),
             _ => ExitCode::from(1),
         }
     }

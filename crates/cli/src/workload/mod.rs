@@ -9,7 +9,9 @@ use clap::ValueEnum;
 use liveoak_heap::collector::Collector;
 use liveoak_heap::heap::Heap;
 use liveoak_heap::stats::Stats;
-use liveoak_heap::workload::{binary_trees, gcbench, large_live_heap, long_list, scaling};
+use liveoak_heap::workload::{
+    WorkloadError, binary_trees, gcbench, large_live_heap, long_list, scaling,
+};
 use std::fmt;
 
 /// A program of `bench/PROGRAMS.md`.
@@ -127,12 +129,12 @@ pub(crate) struct Outcome {
 pub(crate) fn run<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, Failure> {
     let program = job.program;
     match job.api {
-        Api::Raw => run_raw(heap, job),
+        Api::Raw => run_raw(heap, job).map_err(|error| Failure::of_workload(error, heap)),
         Api::Safe => Err(Failure::NoSafeVersion { program }),
     }
 }
 
-fn run_raw<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, Failure> {
+fn run_raw<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, WorkloadError> {
     let depth = i32::from(job.depth);
     let checksum = match job.program {
         Program::GcBench => gcbench::run(heap, depth)?,

@@ -66,7 +66,10 @@ fn out_of_memory_is_code_1_and_says_how_much_there_was() {
             finished.err.starts_with("error: out of memory"),
             "{gc}: {finished:?}"
         );
-        assert!(finished.err.contains("8388608 bytes"), "{gc}: {finished:?}");
+        assert!(
+            finished.err.contains("of 8.00 MiB are in use"),
+            "{gc}: {finished:?}"
+        );
         assert_eq!(finished.out, "", "{gc}");
     }
 }

@@ -30,13 +30,15 @@ pub fn run<C: Collector>(heap: &Heap<C>, stretch: i32) -> Result<String, Workloa
     let mutator = &mut heap.mutator();
     let (mut trees, mut depths) = (0, 0);
 
-    let tree = make_tree(mutator, &node, stretch)?;
+    let tree = make_tree(mutator, &node, stretch, 0)?;
     depths += spine(mutator, tree);
 
+    mutator.stack().truncate(0);
     let root = mutator.allocate(&node)?;
     let long_lived = mutator.stack().push(root);
     populate(mutator, &node, long_lived_depth, long_lived)?;
 
+    mutator.stack().truncate(1);
     let array = mutator.allocate_array(&doubles, ARRAY)?;
     let array = mutator.stack().push(array);
     for i in 0..ARRAY / 2 {
@@ -51,11 +53,12 @@ pub fn run<C: Collector>(heap: &Heap<C>, stretch: i32) -> Result<String, Workloa
             let tree = mutator.allocate(&node)?;
             let at = mutator.stack().push(tree);
             populate(mutator, &node, depth, at)?;
-            let tree = mutator.stack().pop();
+            let tree = mutator.stack().get(at);
             depths += spine(mutator, tree);
+            mutator.stack().truncate(at);
         }
         for _ in 0..iterations {
-            let tree = make_tree(mutator, &node, depth)?;
+            let tree = make_tree(mutator, &node, depth, 2)?;
             depths += spine(mutator, tree);
         }
         trees += 2 * iterations;
