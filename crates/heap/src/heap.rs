@@ -22,6 +22,7 @@ use crate::weak::{Guardians, Outcome};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// A garbage-collected heap with collector `C`. Handles are cheap to clone; the memory goes when
 /// the last handle and the last mutator are gone.
@@ -497,6 +498,13 @@ impl<'a, C: Collector> World<'a, C> {
             record.marked += marked;
             record.copied += copied;
             record.freed += freed;
+        }
+    }
+
+    /// Says how much CPU time of this collection went into marking.
+    pub fn record_marking(&mut self, cpu: Duration) {
+        if let Some(record) = &mut self.record {
+            record.marking += cpu;
         }
     }
 

@@ -311,6 +311,7 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                 {
                     Refill::Ready(address) => return Ok(address),
                     Refill::Pause(cause) => {
+                        state.stats.stall();
                         drop(state);
                         let work = match effort {
                             Effort::Last => break,

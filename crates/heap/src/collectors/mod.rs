@@ -1,7 +1,7 @@
-//! The collectors, one file each.
+//! The collectors, each in a module of its own that begins with its idea and its invariants.
 
-mod generational;
-mod mark_sweep;
+pub mod generational;
+pub mod mark_sweep;
 
 pub use generational::Generational;
 pub use mark_sweep::MarkSweep;

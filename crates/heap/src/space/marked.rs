@@ -20,7 +20,7 @@ use crate::memory::Reservation;
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
-use crate::stats::Amount;
+use crate::stats::{Amount, Timer};
 use crate::trace::Marker;
 use crate::weak;
 
@@ -155,6 +155,7 @@ impl MarkedSpace {
     ) -> Amount {
         let this = of(world.collector());
         this.finish_sweep();
+        let timer = Timer::start();
         let sense = this.sense ^ MARK;
         let stack = std::mem::take(&mut this.mark_stack);
         let mut marker = Marker::new(world.shapes(), sense, stack);
@@ -166,6 +167,7 @@ impl MarkedSpace {
             weak::process(shapes, guardians, &mut marker)
         };
         world.report_cleared(outcome);
+        world.record_marking(timer.stop().cpu);
         let marked = Amount {
             objects: marker.objects,
             bytes: marker.bytes,

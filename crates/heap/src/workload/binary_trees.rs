@@ -2,9 +2,9 @@
 
 use super::WorkloadError;
 use super::trees::{count, make_tree};
-use liveoak_heap::collector::Collector;
-use liveoak_heap::heap::Heap;
-use liveoak_heap::shape::ShapeSpec;
+use crate::collector::Collector;
+use crate::heap::Heap;
+use crate::shape::ShapeSpec;
 use std::fmt::Write;
 
 /// Runs it for trees up to `depth`, and gives the checksum.

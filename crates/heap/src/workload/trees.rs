@@ -1,10 +1,10 @@
 //! Trees, as both tree programs build them, on the raw layer.
 
-use liveoak_heap::collector::Collector;
-use liveoak_heap::error::AllocError;
-use liveoak_heap::mutator::Mutator;
-use liveoak_heap::reference::Ref;
-use liveoak_heap::shape::Shape;
+use crate::collector::Collector;
+use crate::error::AllocError;
+use crate::mutator::Mutator;
+use crate::reference::Ref;
+use crate::shape::Shape;
 
 /// Slot of the left subtree.
 pub const LEFT: usize = 0;
