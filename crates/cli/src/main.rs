@@ -31,6 +31,8 @@ fn main() {
     match args[1].as_str() {
         "mark-sweep" => go::<MarkSweep>(&args).unwrap(),
         "generational" => go::<Generational>(&args).unwrap(),
+        "semispace" => go::<Semispace>(&args).unwrap(),
+        "mark-compact" => go::<MarkCompact>(&args).unwrap(),
         _ => panic!(),
     }
 }

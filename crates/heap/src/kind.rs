@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkSweep};
+use crate::collectors::{Generational, MarkCompact, MarkSweep, Semispace};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -69,6 +69,10 @@ kinds! {
     MarkSweep,
     /// Copying nursery, swept old generation.
     Generational,
+    /// Copying between two halves.
+    Semispace,
+    /// Sliding compaction.
+    MarkCompact,
 }
 
 impl fmt::Display for CollectorKind {
