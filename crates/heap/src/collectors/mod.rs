@@ -3,6 +3,8 @@
 mod generational;
 mod mark_compact;
 mod mark_sweep;
+#[cfg(test)]
+mod moving_tests;
 mod semispace;
 
 pub use generational::Generational;
