@@ -26,13 +26,15 @@ pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
     let mutator = &mut heap.mutator();
     let (mut trees, mut depths) = (0, 0);
 
-    let stretch = make_tree(mutator, &node, STRETCH)?;
+    let stretch = make_tree(mutator, &node, STRETCH, 0)?;
     depths += spine(mutator, stretch);
 
+    mutator.stack().truncate(0);
     let root = mutator.allocate(&node)?;
     let long_lived = mutator.stack().push(root);
     populate(mutator, &node, LONG_LIVED, long_lived)?;
 
+    mutator.stack().truncate(1);
     let array = mutator.allocate_array(&doubles, ARRAY)?;
     let array = mutator.stack().push(array);
     for i in 0..ARRAY / 2 {
@@ -47,11 +49,12 @@ pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
             let tree = mutator.allocate(&node)?;
             let at = mutator.stack().push(tree);
             populate(mutator, &node, depth, at)?;
-            let tree = mutator.stack().pop();
+            let tree = mutator.stack().get(at);
             depths += spine(mutator, tree);
+            mutator.stack().truncate(at);
         }
         for _ in 0..iterations {
-            let tree = make_tree(mutator, &node, depth)?;
+            let tree = make_tree(mutator, &node, depth, 2)?;
             depths += spine(mutator, tree);
         }
         trees += 2 * iterations;
