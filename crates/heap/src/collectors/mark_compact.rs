@@ -29,9 +29,13 @@ use crate::shape::ShapeTable;
 use crate::space::bitmap::Bitmap;
 use crate::space::bump::{BumpSpace, Chunk};
 use crate::space::large::LargeSpace;
+use crate::space::size_class::LARGEST;
 use crate::space::{BLOCK_BYTES, Extent, RefRange};
 use crate::stats::{Amount, Cause, CollectionKind};
 use crate::weak::{self, Fate};
+
+/// A collection goes over all that lives twice.
+const GROWTH: f64 = 3.0;
 
 /// At most this part of what is settled may be dead.
 const WASTE: u64 = 20;
@@ -54,6 +58,7 @@ pub struct MarkCompact {
 unsafe impl Collector for MarkCompact {
     const NAME: &'static str = "mark-compact";
     const MOVES: bool = true;
+    const ZEROED: bool = true;
     type Local = Chunk;
 
     fn new(config: &HeapConfig) -> Result<MarkCompact, HeapError> {
@@ -72,7 +77,7 @@ unsafe impl Collector for MarkCompact {
             space: BumpSpace::new(extent),
             large: LargeSpace::new(large),
             bitmap: Bitmap::new(extent),
-            threshold: config.next_threshold(0),
+            threshold: config.next_threshold(0, GROWTH),
             mark_stack: Vec::new(),
             config: config.clone(),
             reservation,
@@ -187,10 +192,10 @@ impl MarkCompact {
         self.space.occupied() + self.large.committed()
     }
 
-    /// What a mutator gets at a time: little enough that the chunks of many mutators do not fill a
-    /// small heap.
+    /// What a mutator gets at a time: little enough to stay in the cache, and that the chunks of
+    /// many mutators do not fill a small heap.
     fn chunk_bytes(&self) -> usize {
-        (self.threshold / 32).clamp(BLOCK_BYTES / 4, 1 << 20) & !7
+        (self.threshold / 32).clamp(LARGEST, BLOCK_BYTES) & !7
     }
 
     /// Memory for a small object from a new chunk, if not more than `limit` is occupied then.
@@ -222,7 +227,7 @@ impl MarkCompact {
     /// Sets the next threshold, when `live` bytes have survived, and gives back what will not be
     /// needed until then.
     fn adapt(&mut self, live: usize) {
-        self.threshold = self.config.next_threshold(live);
+        self.threshold = self.config.next_threshold(live, GROWTH);
         let rest = self.threshold.saturating_sub(self.large.committed());
         self.space.trim(&self.reservation, rest);
         let spare = self.threshold.saturating_sub(self.occupied());

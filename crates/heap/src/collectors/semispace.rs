@@ -26,9 +26,13 @@ use crate::reference::Ref;
 use crate::shape::{Layout, ShapeTable};
 use crate::space::bump::{BumpSpace, Chunk};
 use crate::space::large::LargeSpace;
+use crate::space::size_class::LARGEST;
 use crate::space::{BLOCK_BYTES, Extent, RefRange};
 use crate::stats::{Amount, Cause, CollectionKind};
 use crate::weak::{self, Fate};
+
+/// Every collection copies all that lives; half of the space is idle anyway.
+const GROWTH: f64 = 3.0;
 
 /// The semispace collector. See the [module text](self).
 pub struct Semispace {
@@ -47,6 +51,7 @@ pub struct Semispace {
 unsafe impl Collector for Semispace {
     const NAME: &'static str = "semispace";
     const MOVES: bool = true;
+    const ZEROED: bool = true;
     type Local = Chunk;
 
     fn new(config: &HeapConfig) -> Result<Semispace, HeapError> {
@@ -62,7 +67,7 @@ unsafe impl Collector for Semispace {
             active: BumpSpace::new(extent(0, half)),
             other: BumpSpace::new(extent(half, half)),
             large: LargeSpace::new(extent(2 * half, large)),
-            threshold: config.next_threshold(0),
+            threshold: config.next_threshold(0, GROWTH),
             lists: Worklists::default(),
             config: config.clone(),
             reservation,
@@ -184,10 +189,10 @@ impl Semispace {
         ((self.config.max_bytes - self.large.committed()) / 2).min(self.active.extent().bytes)
     }
 
-    /// What a mutator gets at a time: little enough that the chunks of many mutators do not fill a
-    /// small heap.
+    /// What a mutator gets at a time: little enough to stay in the cache, and that the chunks of
+    /// many mutators do not fill a small heap.
     fn chunk_bytes(&self) -> usize {
-        (self.threshold / 32).clamp(BLOCK_BYTES / 4, 1 << 20) & !7
+        (self.threshold / 32).clamp(LARGEST, BLOCK_BYTES) & !7
     }
 
     fn refill_large(&mut self, bytes: usize, effort: Effort) -> Refill {
@@ -212,7 +217,7 @@ impl Semispace {
     /// Sets the next threshold, when `live` bytes have survived, and gives back what will not be
     /// needed until then.
     fn adapt(&mut self, live: usize) {
-        self.threshold = self.config.next_threshold(live);
+        self.threshold = self.config.next_threshold(live, GROWTH);
         let half = self
             .threshold
             .saturating_sub(self.large.committed())

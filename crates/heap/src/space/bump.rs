@@ -82,14 +82,17 @@ impl BumpSpace {
         self.touched - self.extent.start
     }
 
-    /// Gives `chunk`, which has been retired, `bytes` more of the range; false when there is no
-    /// room.
+    /// Gives `chunk`, which has been retired, `bytes` more of the range, all zero; false when there
+    /// is no room.
     pub fn refill(&mut self, chunk: &mut Chunk, bytes: usize) -> bool {
         debug_assert_eq!(chunk.cursor, chunk.end, "the chunk was retired");
         if bytes > self.extent.end() - self.top {
             return false;
         }
         chunk.cursor = self.top;
+        // A chunk at a time, so that what was cleared is still in the cache when it is used.
+        // SAFETY: nothing lives above `top`, and the range goes on for so many bytes.
+        unsafe { std::ptr::write_bytes(self.top as *mut u8, 0, bytes) };
         self.top += bytes;
         self.touched = self.touched.max(self.top);
         chunk.end = self.top;
