@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkSweep};
+use crate::collectors::{Generational, MarkCompact, MarkSweep, Semispace};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -76,6 +76,10 @@ kinds! {
     MarkSweep,
     /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.
     Generational,
+    /// Copies what can be reached from one half of the heap to the other.
+    Semispace,
+    /// Marks what can be reached and slides it together, keeping the order of addresses.
+    MarkCompact,
 }
 
 impl fmt::Display for CollectorKind {

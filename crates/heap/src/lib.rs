@@ -38,6 +38,7 @@
 pub mod collector;
 pub mod collectors;
 pub mod config;
+pub mod copy;
 pub mod error;
 pub mod header;
 pub mod heap;
