@@ -8,7 +8,7 @@ use crate::heap::Heap;
 use crate::mutator::Mutator;
 use crate::reference::Ref;
 use crate::shape::{Shape, ShapeSpec};
-use crate::stats::{Elapsed, Stats, Timer, process_cpu_time};
+use crate::stats::{Collection, Elapsed, Stats, Timer, process_cpu_time};
 use std::time::Duration;
 
 /// Operations in a batch.
@@ -305,7 +305,9 @@ fn quantile(latencies: &[Elapsed], index: usize) -> Elapsed {
 fn marking(before: &Stats, after: &Stats) -> Option<(u64, Duration)> {
     let finished = after.totals().collections - before.totals().collections;
     let mut latest = after.history().rev().take(finished as usize);
-    let last = latest.find(|collection| collection.marked.objects > 0)?;
+    // A copying collector marks a few large objects only: that is not what is asked for.
+    let marks = |c: &&Collection| c.marked.objects > 0 && c.marked.objects >= c.copied.objects;
+    let last = latest.find(marks)?;
     let cpu = if last.marking.is_zero() {
         last.elapsed.cpu
     } else {
