@@ -172,7 +172,7 @@ impl<'a, M: Migration> Evacuation<'a, M> {
                 _ => object::bytes(self.shapes, word),
             };
             let to = self.migration.place(layout, bytes);
-            copy_words(from + HEADER_BYTES, to + HEADER_BYTES, bytes - HEADER_BYTES);
+            object::copy(from + HEADER_BYTES, to + HEADER_BYTES, bytes - HEADER_BYTES);
             object::set_header(to, self.migration.arrival(word));
             let target = Ref::from_address(to);
             object::set_header(from, word.forwarded_to(target));
@@ -255,26 +255,6 @@ fn has_references(layout: &Layout) -> bool {
     match layout.form {
         Form::Fixed => layout.map != 0,
         form => form != Form::Data,
-    }
-}
-
-/// Copies a few words in line.
-///
-/// # Safety
-/// The ranges are memory of the heap, 8-aligned, and do not overlap.
-#[inline(always)]
-unsafe fn copy_words(from: usize, to: usize, bytes: usize) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        if bytes <= 64 {
-            let mut at = 0;
-            while at < bytes {
-                *((to + at) as *mut u64) = *((from + at) as *const u64);
-                at += 8;
-            }
-        } else {
-            std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes);
-        }
     }
 }
 
