@@ -51,7 +51,7 @@ impl<const REGION: bool> Bump<REGION> {
     }
 }
 
-// SAFETY: nothing is moved, and nothing freed before its end; and what a region frees is garbage by the
+// SAFETY: nothing is moved, and nothing freed before its end: what a region frees is garbage by the
 // contract of `end_temporary`.
 unsafe impl<const REGION: bool> RawHeap for Bump<REGION> {
     const HEADER: usize = 0;
