@@ -109,6 +109,7 @@ fn observe(table: Table<'_>) -> Observed {
 
 pub(crate) fn run(pauses: &mut Pauses) -> Report {
     let mut heap = Heap::new(|mc| Gc::new(mc, (0..BUCKETS).map(|_| Lock::new(None)).collect()));
+    pauses.pace(&heap);
     for first in (0..ENTRIES).step_by(BATCH as usize) {
         heap.mutate(|mc, &table| {
             (first..ENTRIES.min(first + BATCH)).for_each(|n| insert(mc, table, n));

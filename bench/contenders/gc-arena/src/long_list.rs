@@ -30,6 +30,7 @@ pub(crate) fn sum(list: List<'_>) -> u64 {
 
 pub(crate) fn run(objects: u64, pauses: &mut Pauses) -> String {
     let mut arena = Arena::<Rootable![List<'_>]>::new(|_| None);
+    pauses.pace(&arena);
     for first in (0..objects).step_by(CHUNK as usize) {
         arena.mutate_root(|mc, root| {
             for k in first..objects.min(first + CHUNK) {

@@ -94,6 +94,7 @@ pub(crate) fn gcbench(pauses: &mut Pauses) -> Observed {
         tree: None,
         array: None,
     });
+    pauses.pace(&arena);
     observed.spine += arena.mutate(|mc, _| spine(make_tree::<Integers>(mc, STRETCH_DEPTH)));
     pauses.collect_debt(&mut arena);
 
@@ -137,6 +138,7 @@ pub(crate) fn gcbench(pauses: &mut Pauses) -> Observed {
 
 pub(crate) fn binary_trees(depth: u32, pauses: &mut Pauses) -> String {
     let mut arena = Arena::<Rootable![Tree<'_, ()>]>::new(|_| None);
+    pauses.pace(&arena);
     let mut counted = |arena: &mut Arena<Rootable![Tree<'_, ()>]>, depth| {
         let nodes = arena.mutate(|mc, _| count(Some(make_tree::<()>(mc, depth))));
         pauses.collect_debt(arena);

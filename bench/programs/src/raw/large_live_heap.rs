@@ -50,17 +50,20 @@ fn insert<H: RawHeap>(heap: &mut H, table: &H::Root, n: u64) {
 }
 
 /// Does one operation and returns what it adds to the accumulated sum.
+///
+/// Entries come from `find`: they are live and have two references, the first to a leaf, which has one word. Only an
+/// allocation may move them, and what is used after one is rooted.
 #[inline(always)]
 fn operate<H: RawHeap>(heap: &mut H, table: &H::Root, operation: Operation, op: u64) -> u64 {
-    // SAFETY (of all blocks): entries come from `find`, so they are live and have two references, the first to a
-    // leaf, which has one word; only `allocate` may move them, and what is used after it is rooted.
     match operation {
+        // SAFETY: nothing is allocated.
         Operation::Update(n) => unsafe {
             let leaf = heap.load(find(heap, table, n), VALUE);
             let number = heap.word(leaf, 0, 0);
             *number = (*number).wrapping_add(op);
             *number
         },
+        // SAFETY: nothing is allocated.
         Operation::Swap(a, b) => unsafe {
             let (a, b) = (find(heap, table, a), find(heap, table, b));
             let (value_a, value_b) = (heap.load(a, VALUE), heap.load(b, VALUE));
@@ -68,6 +71,7 @@ fn operate<H: RawHeap>(heap: &mut H, table: &H::Root, operation: Operation, op: 
             heap.store(b, VALUE, value_a);
             0
         },
+        // SAFETY: the entry is rooted while the leaf is allocated.
         Operation::Replace(n) => unsafe {
             let entry = find(heap, table, n);
             let entry = heap.root(entry);
@@ -76,14 +80,15 @@ fn operate<H: RawHeap>(heap: &mut H, table: &H::Root, operation: Operation, op: 
             heap.store(entry, VALUE, leaf);
             0
         },
-        Operation::List(start) => unsafe {
+        Operation::List(start) => {
             let begin = heap.begin_temporary();
             let list =
                 (0..LIST_LENGTH).fold(Ref::NULL, |list, k| cell(heap, start.wrapping_add(k), list));
-            let sum = sum(heap, list);
+            // SAFETY: the list is live; nothing is allocated while it is summed.
+            let sum = unsafe { sum(heap, list) };
             heap.end_temporary(begin);
             sum
-        },
+        }
     }
 }
 
