@@ -50,8 +50,8 @@ pub(crate) struct Places {
     pub(crate) binaries: PathBuf,
     /// The compiled Java classes, or why there are none.
     pub(crate) classes: Result<PathBuf, String>,
-    /// The liveoak binary.
-    pub(crate) liveoak: PathBuf,
+    /// The liveoak binary with its `bench` command, or why there is none.
+    pub(crate) liveoak: Result<PathBuf, String>,
 }
 
 macro_rules! contenders {
@@ -142,8 +142,9 @@ impl Contender {
                 })
             }
             Liveoak(collector, api) => {
+                let liveoak = places.liveoak.clone()?.display().to_string();
                 let heap = program.heap.one_word().to_string();
-                let mut command = vec![existing(&places.liveoak)?, "bench".into()];
+                let mut command = vec![liveoak, "bench".into()];
                 command.extend(program.args.iter().map(|s| s.to_string()));
                 for text in ["--gc", collector, "--api", api, "--heap", &heap, "--json"] {
                     command.push(text.into());
@@ -201,7 +202,7 @@ mod tests {
         let places = Places {
             binaries: "/nowhere".into(),
             classes: Err("java is not installed".into()),
-            liveoak: "/nowhere/liveoak".into(),
+            liveoak: Err("not built".into()),
         };
         for contender in CONTENDERS {
             assert!(contender.invocation(&PROGRAMS[0], &places).is_err());

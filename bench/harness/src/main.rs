@@ -5,6 +5,7 @@ mod cli;
 mod contenders;
 mod json;
 mod machine;
+mod memory;
 mod process;
 mod programs;
 mod results;
@@ -22,6 +23,10 @@ use std::process::{Command, ExitCode};
 use targets::Results;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(memory::FLAG) {
+        memory::touch();
+        return ExitCode::SUCCESS;
+    }
     match Flags::parse(std::env::args().skip(1)) {
         Err(error) => {
             eprintln!("{error}");
@@ -127,6 +132,7 @@ impl Entrant {
             return;
         };
         eprintln!("{} {rep}/{}: {}", program.name, flags.reps, self.name);
+        memory::warm();
         let sample = process::run(&invocation.command, flags.timeout)
             .and_then(|run| results::sample(&run, program.checksum));
         match sample {
@@ -162,8 +168,19 @@ fn places(flags: &Flags) -> Result<Places, String> {
     Ok(Places {
         classes: compile_java(&bench.join("java"), &binaries.join("java")),
         binaries,
-        liveoak,
+        liveoak: probe_liveoak(liveoak),
     })
+}
+
+/// Does the binary exist, and know the command `bench`?
+fn probe_liveoak(binary: PathBuf) -> Result<PathBuf, String> {
+    match Command::new(&binary).args(["bench", "--help"]).output() {
+        Err(_) => Err("not built".into()),
+        Ok(output) if !output.status.success() || output.stdout.is_empty() => {
+            Err("not built: this liveoak has no command bench".into())
+        }
+        Ok(_) => Ok(binary),
+    }
 }
 
 /// Compiles the Java programs; an error says what is missing.

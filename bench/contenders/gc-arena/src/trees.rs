@@ -136,10 +136,12 @@ pub(crate) fn gcbench(pauses: &mut Pauses) -> Observed {
     observed
 }
 
+type Trees = Arena<Rootable![Tree<'_, ()>]>;
+
 pub(crate) fn binary_trees(depth: u32, pauses: &mut Pauses) -> String {
-    let mut arena = Arena::<Rootable![Tree<'_, ()>]>::new(|_| None);
+    let mut arena = Trees::new(|_| None);
     pauses.pace(&arena);
-    let mut counted = |arena: &mut Arena<Rootable![Tree<'_, ()>]>, depth| {
+    let mut counted = |arena: &mut Trees, depth| {
         let nodes = arena.mutate(|mc, _| count(Some(make_tree::<()>(mc, depth))));
         pauses.collect_debt(arena);
         nodes

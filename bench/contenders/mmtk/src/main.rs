@@ -7,7 +7,7 @@ mod heap;
 mod object;
 mod world;
 
-use bench_programs::command::Command;
+use bench_programs::command::{Command, Program};
 use bench_programs::raw;
 use heap::{Collecting, Copying, FreeList, Generational, Immix};
 use mmtk::{MMTK, MMTKBuilder, memory_manager};
@@ -15,15 +15,22 @@ use mmtk::{MMTK, MMTKBuilder, memory_manager};
 const DEFAULT_HEAP: usize = 256 << 20;
 /// Total CPU time is what is compared, and a second worker costs more of it than it saves.
 const WORKERS: &str = "1";
-/// The best of 2, 4, 8, 16, 32, 64 MiB and the default (half the heap), over all programs.
-const NURSERY: &str = "Fixed:33554432";
+
+/// The nursery of the generational plans, the best of those tried (2 to 128 MiB, and the default, half the heap):
+/// trees want it large, a large live heap wants its full collections rare.
+fn nursery(program: Program, heap: usize) -> usize {
+    match program {
+        Program::LargeLiveHeap => 32 << 20,
+        _ => heap / 4,
+    }
+}
 
 fn main() {
     let command = Command::from_args();
     let plan = command.plan.as_deref().unwrap_or("GenImmix");
     let heap = command.heap.unwrap_or(DEFAULT_HEAP);
-    let mmtk = start(plan, heap);
     let program = command.program;
+    let mmtk = start(plan, heap, nursery(program, heap));
     let mut report = match plan {
         "GenImmix" | "GenCopy" => raw::run(&mut Collecting::<Generational>::new(mmtk), program),
         "SemiSpace" => raw::run(&mut Collecting::<Copying>::new(mmtk), program),
@@ -40,14 +47,15 @@ fn main() {
     report.finish()
 }
 
-fn start(plan: &str, heap: usize) -> &'static MMTK<binding::Vm> {
+fn start(plan: &str, heap: usize, nursery: usize) -> &'static MMTK<binding::Vm> {
     let mut builder = MMTKBuilder::new_no_env_vars();
     let trigger = format!("FixedHeapSize:{heap}");
+    let nursery = format!("Fixed:{nursery}");
     for (option, value) in [
         ("plan", plan),
         ("gc_trigger", &trigger),
         ("threads", WORKERS),
-        ("nursery", NURSERY),
+        ("nursery", &nursery),
         ("transparent_hugepages", "true"),
         ("no_finalizer", "true"),
         ("no_reference_types", "true"),
