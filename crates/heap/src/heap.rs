@@ -282,18 +282,20 @@ impl<C: Collector> Inner<C> {
         while state.parked + usize::from(running) < state.mutators.len() {
             state = wait(&self.changed, state);
         }
-        let result = {
+        // The world starts again even when `body` or the sanity check panics: otherwise the panic
+        // would never be seen, since dropping the mutators waits for that.
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut world = World::new(self, &mut state, timer);
             let result = body(&mut world);
             world.finish();
             result
-        };
+        }));
         state.stopping = false;
         state.restarts += 1;
         self.stop.store(false, Ordering::SeqCst);
         drop(state);
         self.changed.notify_all();
-        Some(result)
+        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
     /// Collects on behalf of a mutator. False when another thread did so first.
@@ -436,8 +438,8 @@ impl<'a, C: Collector> World<'a, C> {
             visit(format!("guardian queue[{index}]"), *root);
             index += 1;
         });
-        for root in cleared.iter().flatten() {
-            visit("cleared reference".to_string(), *root);
+        for (i, root) in cleared.iter().flatten().enumerate() {
+            visit(format!("cleared references[{i}]"), *root);
         }
     }
 
