@@ -16,19 +16,19 @@ fn checked(program: Program) -> Result<(), TestCaseError> {
 
 #[test]
 fn on_short_programs() {
-    for_all(300, programs(40), checked);
+    for_all(200, programs(40), checked);
 }
 
 #[test]
 fn on_long_programs() {
-    for_all(60, programs(600), checked);
+    for_all(25, programs(500), checked);
 }
 
 /// Each collector by itself, so that a failure of one does not hide those of another.
 #[test]
 fn each_with_the_specification() {
     for &kind in CollectorKind::ALL {
-        for_all(20, programs(300), |program| {
+        for_all(10, programs(300), |program| {
             check_among(&[kind], &program)
                 .map_err(|failure| TestCaseError::fail(failure.to_string()))
         });

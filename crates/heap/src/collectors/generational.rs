@@ -11,7 +11,8 @@
 //! memory access until the rare case, since the generation of an object is a matter of its address.
 //!
 //! Invariants, while the mutators run:
-//! - every slot of an old object that holds a young reference is in some mutator's remembered set;
+//! - every slot of an old object that holds a young reference is in some mutator's remembered set,
+//!   or in that of retired mutators;
 //! - a remembered slot lies in an object that was live when it was stored to;
 //! - after a minor collection, the nursery and all remembered sets are empty.
 
@@ -42,6 +43,9 @@ pub struct Generational {
     cache: Cache,
     /// Copied objects whose slots have not been looked at; kept for its capacity.
     to_scan: Vec<Ref>,
+    /// Remembered slots of mutators that have been retired: a mutator may end before the next
+    /// minor collection, its slots stay.
+    remembered: Vec<u32>,
     /// What the old generation may grow to.
     old_limit: usize,
     reservation: Reservation,
@@ -137,6 +141,7 @@ unsafe impl Collector for Generational {
             old: MarkedSpace::new(old, old_bytes, &policy),
             cache: Cache::default(),
             to_scan: Vec::new(),
+            remembered: Vec::new(),
             old_limit,
             reservation,
         })
@@ -154,25 +159,17 @@ unsafe impl Collector for Generational {
     }
 
     fn retire(&mut self, local: &mut Local) {
-        if local.cursor < local.end {
-            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
-            unsafe {
-                object::set_header(
-                    local.cursor,
-                    Header::free((local.end - local.cursor) as u32),
-                )
-            };
-            self.nursery.unused += local.end - local.cursor;
-        }
-        local.cursor = 0;
-        local.end = 0;
+        self.retire_chunk(local);
+        self.remembered.append(&mut local.remembered);
     }
 
     #[inline(always)]
     fn allocate(local: &mut Local, request: Request) -> Option<usize> {
         let cell = local.cursor;
         let next = cell + request.bytes;
-        if next > local.end {
+        // A large object is born old even when the chunk has room for it: the reserve for the
+        // survivors of the nursery does not count on whole blocks.
+        if next > local.end || request.class.is_large() {
             return None;
         }
         local.cursor = next;
@@ -193,7 +190,7 @@ unsafe impl Collector for Generational {
         if self.old.space.committed() > self.old_limit {
             return Refill::Pause(Cause::AllocationFailure);
         }
-        self.retire(local);
+        self.retire_chunk(local);
         let start = self.nursery.cursor;
         let bytes = self.nursery.chunk.min(self.nursery.extent.end() - start);
         if bytes < request.bytes {
@@ -300,6 +297,22 @@ unsafe impl Collector for Generational {
 }
 
 impl Generational {
+    /// Takes back what is left of a mutator's chunk.
+    fn retire_chunk(&mut self, local: &mut Local) {
+        if local.cursor < local.end {
+            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
+            unsafe {
+                object::set_header(
+                    local.cursor,
+                    Header::free((local.end - local.cursor) as u32),
+                )
+            };
+            self.nursery.unused += local.end - local.cursor;
+        }
+        local.cursor = 0;
+        local.end = 0;
+    }
+
     fn allocate_large(&mut self, request: Request, effort: Effort) -> Refill {
         if effort == Effort::Normal && self.old.would_be_due(request.bytes) {
             return Refill::Pause(Cause::Threshold);
@@ -321,6 +334,7 @@ fn minor(world: &mut World<'_, Generational>) {
     let sense = this.old.sense();
     let extent = this.nursery.extent;
     let to_scan = std::mem::take(&mut this.to_scan);
+    let mut remembered = std::mem::take(&mut this.remembered);
     // The evacuation owns these while it runs, so that roots can be visited through the world.
     let cache = std::mem::take(&mut this.cache);
     let old: *mut MarkedSpace = &mut this.old;
@@ -337,16 +351,13 @@ fn minor(world: &mut World<'_, Generational>) {
     // SAFETY: the world is stopped; roots and remembered slots hold objects of this heap.
     unsafe {
         world.each_root(|root| *root = evacuation.forward(*root));
-        world.each_local(|_, local| {
-            let remembered = &mut local.remembered;
-            for (i, &slot) in remembered.iter().enumerate() {
-                if let Some(&ahead) = remembered.get(i + 8) {
-                    object::prefetch((ahead as usize) << 2);
-                }
-                evacuation.forward_slot((slot as usize) << 2);
+        for (i, &slot) in remembered.iter().enumerate() {
+            if let Some(&ahead) = remembered.get(i + 8) {
+                object::prefetch((ahead as usize) << 2);
             }
-            remembered.clear();
-        });
+            evacuation.forward_slot((slot as usize) << 2);
+        }
+        remembered.clear();
         evacuation.drain();
         let (_, shapes, guardians) = world.parts();
         let outcome = weak::process(shapes, guardians, &mut evacuation);
@@ -360,6 +371,7 @@ fn minor(world: &mut World<'_, Generational>) {
     } = evacuation;
     let this = world.collector();
     this.to_scan = to_scan;
+    this.remembered = remembered;
     this.cache = cache;
     // The survivors count as used; the rest of the runs is taken back, so that blocks can be walked.
     let mut cache = std::mem::take(&mut this.cache);
