@@ -103,11 +103,10 @@ impl Program for SharedArray {
                     })
                 })
                 .collect();
-            main.blocking(|| {
-                for worker in workers {
-                    worker.join().unwrap();
-                }
-            });
+            // All of them end before one that failed is reported: they need this mutator parked.
+            let ended: Vec<_> =
+                main.blocking(|| workers.into_iter().map(|worker| worker.join()).collect());
+            ended.into_iter().for_each(|result| result.unwrap());
         });
         main.collect();
         assert_eq!(
@@ -143,9 +142,9 @@ impl Program for Relay {
         let over = AtomicBool::new(false);
         let over = &over;
         std::thread::scope(|scope| {
-            let collecting = heap.clone();
-            scope.spawn(move || {
-                let mut mutator = collecting.mutator();
+            let collected = heap.clone();
+            let collecting = scope.spawn(move || {
+                let mut mutator = collected.mutator();
                 while !over.load(Ordering::Relaxed) {
                     mutator.step();
                     mutator.collect();
@@ -180,6 +179,8 @@ impl Program for Relay {
                 main.blocking(|| runner.join().unwrap());
             }
             over.store(true, Ordering::Relaxed);
+            // The last collection needs this mutator parked.
+            main.blocking(|| collecting.join().unwrap());
         });
         main.collect();
         let mut at = main.global(baton).unwrap();
