@@ -232,18 +232,25 @@ impl<C: Collector> Inner<C> {
 
     /// Counts the calling mutator as parked while `body` runs without touching the heap.
     pub(crate) fn blocking<T>(&self, body: impl FnOnce() -> T) -> T {
+        /// Counts the mutator as running again, also when `body` panics: a count that is too high
+        /// would let the world stop without waiting for somebody else.
+        struct Unpark<'a, C: Collector>(&'a Inner<C>);
+        impl<C: Collector> Drop for Unpark<'_, C> {
+            fn drop(&mut self) {
+                let mut state = self.0.lock();
+                while state.stopping {
+                    state = wait(&self.0.changed, state);
+                }
+                state.parked -= 1;
+            }
+        }
         {
             let mut state = self.lock_running();
             state.parked += 1;
             self.changed.notify_all();
         }
-        let value = body();
-        let mut state = self.lock();
-        while state.stopping {
-            state = wait(&self.changed, state);
-        }
-        state.parked -= 1;
-        value
+        let _unpark = Unpark(self);
+        body()
     }
 
     /// Adds a mutator. Its core is made under the lock, so that no phase of the collector passes
@@ -454,8 +461,8 @@ impl<'a, C: Collector> World<'a, C> {
             visit(format!("guardian queue[{index}]"), *root);
             index += 1;
         });
-        for root in cleared.iter().flatten() {
-            visit("cleared reference".to_string(), *root);
+        for (i, root) in cleared.iter().flatten().enumerate() {
+            visit(format!("cleared references[{i}]"), *root);
         }
     }
 

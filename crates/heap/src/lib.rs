@@ -46,12 +46,16 @@ pub mod kind;
 pub mod memory;
 pub mod mutator;
 pub mod object;
+pub mod observe;
 pub mod pauses;
 pub mod reference;
 pub mod roots;
 pub mod shape;
 pub mod space;
 pub mod stats;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
 pub mod trace;
 pub mod verify;
 pub mod weak;

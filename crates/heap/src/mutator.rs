@@ -481,6 +481,48 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
         }
     }
 
+    /// Stops the world and shows it as a graph, so that the answers of [`liveoak_graph`] can be had
+    /// for it: the path that keeps an object alive, what is dead, dominators, retained sizes.
+    ///
+    /// ```
+    /// use liveoak_graph::{dead, histogram, reachable, shortest_path};
+    /// use liveoak_heap::collectors::MarkSweep;
+    /// use liveoak_heap::config::HeapConfig;
+    /// use liveoak_heap::heap::Heap;
+    /// use liveoak_heap::shape::ShapeSpec;
+    ///
+    /// let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default())?;
+    /// let tree = heap.define(ShapeSpec::fixed("Tree").reference("left").reference("right"))?;
+    /// let table = heap.define(ShapeSpec::references("Table"))?;
+    /// let mut mutator = heap.mutator();
+    /// let table = mutator.allocate_array(&table, 4)?;
+    /// mutator.stack().push(table);
+    /// let top = mutator.allocate(&tree)?;
+    /// let table = mutator.stack().get(0);
+    /// // SAFETY: both were read or allocated since the last safepoint.
+    /// unsafe { mutator.write(table, 3, top) };
+    /// let leaf = mutator.allocate(&tree)?;
+    /// // SAFETY: as above; `top` is read again, since an allocation is a safepoint.
+    /// unsafe {
+    ///     let top = mutator.read(mutator.stack_ref().get(0), 3);
+    ///     mutator.write(top, 1, leaf);
+    /// }
+    /// mutator.allocate(&tree)?; // not kept
+    ///
+    /// mutator.observe(|memory| {
+    ///     let path = shortest_path(memory, leaf).unwrap();
+    ///     assert_eq!(path.steps[0].arc.to_string(), "[3]");
+    ///     assert_eq!(path.steps[1].arc.to_string(), ".right");
+    ///     assert_eq!(dead(memory).len(), 1);
+    ///     let live = histogram(memory, reachable(memory));
+    ///     assert_eq!(live.class("Tree").count, 2);
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observe<T>(&mut self, mut look: impl FnMut(&crate::observe::Observed<'_>) -> T) -> T {
+        self.inspect(|world| look(&crate::observe::Observed::new(world)))
+    }
+
     /// Makes a global handle.
     pub fn create_global(&mut self, reference: Ref) -> GlobalId {
         self.inner.lock().globals.insert(reference)

@@ -11,7 +11,8 @@
 //! memory access until the rare case, since the generation of an object is a matter of its address.
 //!
 //! Invariants, while the mutators run:
-//! - every slot of an old object that holds a young reference is in some mutator's remembered set;
+//! - every slot of an old object that holds a young reference is in some mutator's remembered set,
+//!   or in that of retired mutators;
 //! - a remembered slot lies in an object that was live when it was stored to;
 //! - after a minor collection, the nursery and all remembered sets are empty.
 
@@ -45,6 +46,9 @@ pub struct Generational {
     cache: Cache,
     /// Slots of copied objects that still lead into the nursery; kept for its capacity.
     to_forward: Vec<u32>,
+    /// Remembered slots of mutators that have been retired: a mutator may end before the next
+    /// minor collection, its slots stay.
+    remembered: Vec<u32>,
     /// Objects in the old generation.
     old_objects: u64,
     /// What the old generation may grow to.
@@ -143,6 +147,7 @@ unsafe impl Collector for Generational {
             old: MarkedSpace::new(old, old_bytes, &policy, GROWTH),
             cache: Cache::default(),
             to_forward: Vec::new(),
+            remembered: Vec::new(),
             old_objects: 0,
             old_limit,
             reservation,
@@ -161,25 +166,17 @@ unsafe impl Collector for Generational {
     }
 
     fn retire(&mut self, local: &mut Local) {
-        if local.cursor < local.end {
-            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
-            unsafe {
-                object::set_header(
-                    local.cursor,
-                    Header::free((local.end - local.cursor) as u32),
-                )
-            };
-            self.nursery.unused += local.end - local.cursor;
-        }
-        local.cursor = 0;
-        local.end = 0;
+        self.retire_chunk(local);
+        self.remembered.append(&mut local.remembered);
     }
 
     #[inline(always)]
     fn allocate(local: &mut Local, request: Request) -> Option<usize> {
         let cell = local.cursor;
         let next = cell + request.bytes;
-        if next > local.end {
+        // A large object is born old even when the chunk has room for it: the reserve for the
+        // survivors of the nursery does not count on whole blocks.
+        if next > local.end || request.class.is_large() {
             return None;
         }
         local.cursor = next;
@@ -200,7 +197,7 @@ unsafe impl Collector for Generational {
         if !self.old_has_room(0) {
             return Refill::Pause(Cause::AllocationFailure);
         }
-        self.retire(local);
+        self.retire_chunk(local);
         let start = self.nursery.cursor;
         let bytes = self.nursery.chunk.min(self.nursery.extent.end() - start);
         if bytes < request.bytes {
@@ -320,6 +317,22 @@ impl Generational {
         self.old.space.committed() + bytes <= self.old_limit
     }
 
+    /// Takes back what is left of a mutator's chunk.
+    fn retire_chunk(&mut self, local: &mut Local) {
+        if local.cursor < local.end {
+            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
+            unsafe {
+                object::set_header(
+                    local.cursor,
+                    Header::free((local.end - local.cursor) as u32),
+                )
+            };
+            self.nursery.unused += local.end - local.cursor;
+        }
+        local.cursor = 0;
+        local.end = 0;
+    }
+
     fn allocate_large(&mut self, request: Request, effort: Effort) -> Refill {
         if effort == Effort::Normal && self.old.would_be_due(request.bytes) {
             return Refill::Pause(Cause::Threshold);
@@ -345,6 +358,7 @@ fn minor(world: &mut World<'_, Generational>) {
     let sense = this.old.sense();
     let extent = this.nursery.extent;
     let to_forward = std::mem::take(&mut this.to_forward);
+    let mut remembered = std::mem::take(&mut this.remembered);
     // The evacuation owns these while it runs, so that roots can be visited through the world.
     let cache = std::mem::take(&mut this.cache);
     let old: *mut MarkedSpace = &mut this.old;
@@ -362,16 +376,13 @@ fn minor(world: &mut World<'_, Generational>) {
     // SAFETY: the world is stopped; roots and remembered slots hold objects of this heap.
     unsafe {
         world.each_root(|root| *root = evacuation.forward(*root));
-        world.each_local(|_, local| {
-            let remembered = &mut local.remembered;
-            for (i, &slot) in remembered.iter().enumerate() {
-                if let Some(&ahead) = remembered.get(i + 8) {
-                    object::prefetch((ahead as usize) << 2);
-                }
-                evacuation.forward_slot((slot as usize) << 2);
+        for (i, &slot) in remembered.iter().enumerate() {
+            if let Some(&ahead) = remembered.get(i + 8) {
+                object::prefetch((ahead as usize) << 2);
             }
-            remembered.clear();
-        });
+            evacuation.forward_slot((slot as usize) << 2);
+        }
+        remembered.clear();
         evacuation.drain();
         let (_, shapes, guardians) = world.parts();
         let outcome = weak::process(shapes, guardians, &mut evacuation);
@@ -385,6 +396,7 @@ fn minor(world: &mut World<'_, Generational>) {
     } = evacuation;
     let this = world.collector();
     this.to_forward = to_forward;
+    this.remembered = remembered;
     this.cache = cache;
     // The survivors count as used; the rest of the runs is taken back, so that blocks can be walked.
     let mut cache = std::mem::take(&mut this.cache);
@@ -409,8 +421,9 @@ fn minor(world: &mut World<'_, Generational>) {
 /// One evacuation of the nursery.
 ///
 /// What waits is slots, not objects: an object is touched when its slot is taken from the stack,
-/// and its own slots are looked at while it is still in the cache. Depth first, the first slot
-/// first: so the copies lie in the order in which a program will walk them.
+/// and its own slots are looked at while it is still in the cache. Depth first, the last slot
+/// first: a structure that was built children first is read from its end to its beginning, as it
+/// lies in memory, which measured better than writing it in the order in which it will be walked.
 struct Evacuation<'a> {
     shapes: &'a ShapeTable,
     old: *mut MarkedSpace,
