@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkSweep};
+use crate::collectors::{Generational, MarkSweep, RefCount};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -69,6 +69,8 @@ kinds! {
     MarkSweep,
     /// Copying nursery, swept old generation.
     Generational,
+    /// Deferred, coalescing reference counting with trial deletion.
+    RefCount,
 }
 
 impl fmt::Display for CollectorKind {

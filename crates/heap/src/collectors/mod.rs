@@ -2,6 +2,8 @@
 
 mod generational;
 mod mark_sweep;
+mod refcount;
 
 pub use generational::Generational;
 pub use mark_sweep::MarkSweep;
+pub use refcount::RefCount;
