@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkCompact, MarkSweep, Semispace};
+use crate::collectors::{Generational, MarkCompact, MarkSweep, RefCount, Semispace};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -74,12 +74,14 @@ macro_rules! kinds {
 kinds! {
     /// Stops the world, marks what can be reached, and sweeps lazily: the plain one, and the oracle of the others.
     MarkSweep,
-    /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.
-    Generational,
     /// Copies what can be reached from one half of the heap to the other.
     Semispace,
+    /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.
+    Generational,
     /// Marks what can be reached and slides it together, keeping the order of addresses.
     MarkCompact,
+    /// Counts references, deferred and coalesced, and looks for dead cycles by trial deletion.
+    RefCount,
 }
 
 impl fmt::Display for CollectorKind {

@@ -12,6 +12,8 @@
 //!   in a cache, or nowhere (full);
 //! - a block in `partial` has been swept since the last marking, and its `first_run` is a free run.
 
+mod freeing;
+
 use super::pool::{BlockIndex, Pool};
 use super::size_class::{self, SizeClass};
 use super::{BLOCK_BYTES, Extent};
