@@ -8,7 +8,7 @@ use crate::heap::Heap;
 use crate::mutator::Mutator;
 use crate::reference::Ref;
 use crate::shape::{Shape, ShapeSpec};
-use crate::stats::{Collection, Elapsed, Stats, Timer, process_cpu_time};
+use crate::stats::{Elapsed, Stats, Timer, process_cpu_time};
 use std::time::Duration;
 
 /// Operations in a batch.
@@ -299,19 +299,17 @@ fn quantile(latencies: &[Elapsed], index: usize) -> Elapsed {
     }
 }
 
-/// What the last collection between two moments marked, and how long that took; a cycle that was under way at the first
-/// may have ended too. A collector that does not time its marking apart from the rest is charged with the whole
-/// collection.
+/// What the last full trace between two moments marked, and how long that took; a cycle that was under way at the first
+/// may have ended too. None if it copied instead. A collector that does not time its marking apart from the rest is
+/// charged with the whole collection.
 fn marking(before: &Stats, after: &Stats) -> Option<(u64, Duration)> {
     let finished = after.totals().collections - before.totals().collections;
     let mut latest = after.history().rev().take(finished as usize);
-    // A copying collector marks a few large objects only: that is not what is asked for.
-    let marks = |c: &&Collection| c.marked.objects > 0 && c.marked.objects >= c.copied.objects;
-    let last = latest.find(marks)?;
-    let cpu = if last.marking.is_zero() {
-        last.elapsed.cpu
-    } else {
-        last.marking
-    };
-    Some((last.marked.objects, cpu))
+    let last = latest.find(|collection| collection.marked.objects > 0)?;
+    if !last.marking.is_zero() {
+        // Who marks and then slides counts what it slid as copied.
+        let objects = last.marked.objects + last.copied.objects;
+        return Some((objects, last.marking));
+    }
+    (last.copied.objects == 0).then_some((last.marked.objects, last.elapsed.cpu))
 }
