@@ -270,6 +270,10 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                     .refill(&self.inner.shapes, local, request, effort)
                 {
                     Refill::Ready(address) => return Ok(address),
+                    Refill::Step(cause) => {
+                        drop(state);
+                        self.inner.collect(Work::Allocation(effort, cause));
+                    }
                     Refill::Pause(cause) => {
                         drop(state);
                         let work = match effort {

@@ -1,6 +1,7 @@
 //! Spaces: who gives out which part of the heap's address range.
 
 pub mod cells;
+pub mod cursor;
 pub mod marked;
 pub mod pool;
 pub mod size_class;
