@@ -28,7 +28,7 @@ pub use machine::{Colour, Local, Machine, Phase, Segment};
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::{HeapConfig, IncrementalSettings};
 use crate::error::HeapError;
-use crate::header::Header;
+use crate::header::{HEADER_BYTES, Header};
 use crate::heap::World;
 use crate::memory::Reservation;
 use crate::reference::Ref;
@@ -37,7 +37,7 @@ use crate::space::size_class::SizeClass;
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::{Amount, Cause, Collection, CollectionKind, Elapsed, Pause, PausePhase};
 use crate::weak;
-use machine::{FREE_OBJECT_BYTES, Marking, SEGMENT};
+use machine::{FREE_OBJECT_BYTES, Marking, REFERENCES_PER_MARK, SEGMENT};
 
 /// Bytes that a program may allocate for each object marked, unless memory is short.
 const BYTES_PER_MARK: usize = 4;
@@ -67,17 +67,27 @@ struct Pace {
     goal: usize,
 }
 
+impl Pace {
+    /// A phase begins in which a step is due for every `affordable` bytes, but `usual` are enough.
+    fn start(&mut self, affordable: usize, usual: usize) {
+        self.quantum = affordable.min(usual).max(1);
+        self.debt = 0;
+    }
+}
+
 impl Incremental {
     /// The machine, to be inspected.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
+    fn cycle_is_due(&self) -> bool {
+        self.machine.phase() == Phase::Idle
+            && self.machine.num_free() < self.machine.thresholds().free_num
+    }
+
     fn step_is_due(&self) -> bool {
-        match self.machine.phase() {
-            Phase::Idle => self.machine.num_free() < self.machine.thresholds().free_num,
-            Phase::Mark | Phase::Sweep => self.pace.debt >= self.pace.quantum,
-        }
+        self.machine.phase() != Phase::Idle && self.pace.debt >= self.pace.quantum
     }
 
     fn memory(&mut self, local: &mut Local, request: Request) -> Option<usize> {
@@ -97,17 +107,19 @@ impl Incremental {
         let mark_num = self.machine.thresholds().mark_num;
         let used = self.machine.used();
         let limit = self.machine.space().limit();
-        let segments = used / (SEGMENT * 4);
+        let objects = objects as usize;
+        let slots = used.saturating_sub(objects * HEADER_BYTES) / 4;
+        let work = objects + slots / SEGMENT + slots / REFERENCES_PER_MARK;
         // Two more: the roots are marked at least twice.
-        let steps = (objects as usize + segments) / mark_num + 2;
+        let steps = work / mark_num + 2;
         let goal = if self.pace.goal > used {
             self.pace.goal
         } else {
             limit
         };
         let room = goal.saturating_sub(used);
-        self.pace.quantum = (room / steps).min(mark_num.saturating_mul(BYTES_PER_MARK));
-        self.pace.debt = 0;
+        self.pace
+            .start(room / steps, mark_num.saturating_mul(BYTES_PER_MARK));
     }
 
     /// Sweeping begins: likewise.
@@ -121,8 +133,8 @@ impl Incremental {
             .space()
             .limit()
             .saturating_sub(self.machine.used());
-        self.pace.quantum = (room / steps).min(sweep_num.saturating_mul(BYTES_PER_SWEEP));
-        self.pace.debt = 0;
+        self.pace
+            .start(room / steps, sweep_num.saturating_mul(BYTES_PER_SWEEP));
     }
 
     /// The machine is idle: chooses the next goal, and FREENUM unless it is a setting.
@@ -137,7 +149,10 @@ impl Incremental {
             // What the program may allocate while the objects there are now are being marked, and
             // a few steps more.
             let mark_num = self.machine.thresholds().mark_num;
-            let wanted = (objects as usize + 4 * mark_num).saturating_mul(BYTES_PER_MARK);
+            let steps = mark_num.saturating_mul(4);
+            let wanted = steps
+                .saturating_add(objects as usize)
+                .saturating_mul(BYTES_PER_MARK);
             let room = wanted.min(self.pace.goal.saturating_sub(used) / 2);
             let start = self.pace.goal.saturating_sub(room);
             self.machine.thresholds.free_num = (limit - start) / FREE_OBJECT_BYTES;
@@ -215,8 +230,13 @@ unsafe impl Collector for Incremental {
         effort: Effort,
     ) -> Refill {
         self.pace.debt += self.machine.count(local);
-        if effort == Effort::Normal && self.step_is_due() {
-            return Refill::Step(Cause::Threshold);
+        if effort == Effort::Normal {
+            if self.cycle_is_due() {
+                return Refill::Pause(Cause::Threshold);
+            }
+            if self.step_is_due() {
+                return Refill::Step(Cause::Threshold);
+            }
         }
         match self.memory(local, request) {
             Some(address) => Refill::Ready(address),

@@ -20,6 +20,9 @@ use super::{BLOCK_BYTES, Extent};
 use crate::header::{Header, MARK};
 use crate::object;
 
+/// Bytes of cells that one visit of a sweep pays for; see [`CellSpace::sweep_on`].
+pub const BYTES_PER_VISIT: usize = 128;
+
 /// Where a sweep in address order stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepCursor {
@@ -92,10 +95,11 @@ impl CellSpace {
         SweepCursor::starting_at(self.swept_range().start)
     }
 
-    /// Sweeps on from `cursor`, visiting at most `budget` objects, free runs and free blocks.
-    /// Returns how many it visited; fewer than `budget` only at the end of the range.
+    /// Sweeps on from `cursor`, visiting at most `budget` objects, free runs and free blocks, and at
+    /// most [`BYTES_PER_VISIT`] bytes of cells for each. Returns how many it visited: none only at
+    /// the end of the range.
     ///
-    /// A large object counts with the bytes of its blocks.
+    /// A large object counts as freed with the bytes of its blocks.
     ///
     /// # Safety
     /// The caches have been retired, no mutator runs, and of the objects from the cursor on those
@@ -106,18 +110,20 @@ impl CellSpace {
         budget: usize,
         swept: &mut Swept,
     ) -> usize {
-        let mut visited = 0;
-        while visited < budget && cursor.at < self.swept_range().end() {
+        let (mut visited, mut spent) = (0, 0);
+        while spent < budget && cursor.at < self.swept_range().end() {
             let block = self.pool.block_of(cursor.at);
             // SAFETY: passed on from the caller.
             unsafe {
                 match self.meta[block.0 as usize].usage {
                     Use::Free | Use::LargeTail => {
                         visited += 1;
+                        spent += 1;
                         cursor.at += BLOCK_BYTES;
                     }
                     Use::LargeHead { blocks } => {
                         visited += 1;
+                        spent += 1;
                         self.sweep_large_at(block, blocks, swept);
                         cursor.at += blocks as usize * BLOCK_BYTES;
                     }
@@ -125,10 +131,16 @@ impl CellSpace {
                         class,
                         unswept: true,
                     } => {
-                        visited += self.sweep_cells(cursor, block, class, budget - visited, swept);
+                        let share = (budget - spent).div_ceil(price(class));
+                        let cells = self.sweep_cells(cursor, block, class, share, swept);
+                        visited += cells;
+                        spent += cells * price(class);
                     }
                     Use::Cells { class, .. } => {
-                        visited += self.whiten_cells(cursor, block, class, budget - visited);
+                        let share = (budget - spent).div_ceil(price(class));
+                        let cells = self.whiten_cells(cursor, block, class, share);
+                        visited += cells;
+                        spent += cells * price(class);
                     }
                 }
             }
@@ -287,6 +299,11 @@ impl CellSpace {
     }
 }
 
+/// What the visit of a cell costs: large cells are far apart, and each is a wait for memory.
+const fn price(class: SizeClass) -> usize {
+    class.cell().div_ceil(BYTES_PER_VISIT)
+}
+
 const fn unmarked(word: Header) -> Header {
     Header(word.0 & !MARK)
 }
@@ -353,7 +370,7 @@ mod tests {
                     }
                 }
                 assert!(visited <= budget);
-                if visited < budget {
+                if visited == 0 {
                     break;
                 }
             }
@@ -408,7 +425,7 @@ mod tests {
         space.retire(&mut cache);
         let mut swept = Swept::default();
         // SAFETY: what is not marked is dead.
-        while unsafe { space.sweep_on(&mut cursor, 1, &mut swept) } == 1 {}
+        while unsafe { space.sweep_on(&mut cursor, 1, &mut swept) } > 0 {}
         assert_eq!(swept.objects, 0);
         // SAFETY: the object is there.
         assert!(!unsafe { object::header(first) }.has(MARK));

@@ -48,6 +48,10 @@ use std::collections::HashSet;
 /// References of an array that are visited at a time.
 pub const SEGMENT: usize = 128;
 
+/// References that a step of marking follows at most, for each object that it may visit: objects
+/// with many references must not make it long.
+pub const REFERENCES_PER_MARK: usize = 8;
+
 /// Bytes of free memory that are counted as one free object.
 pub const FREE_OBJECT_BYTES: usize = 32;
 
@@ -270,7 +274,8 @@ impl Machine {
     }
 
     /// Visits grey objects until MARKNUM have been visited or none is left: each becomes black, and
-    /// what it refers to grey if it was white.
+    /// what it refers to grey if it was white. Stops earlier when [`REFERENCES_PER_MARK`] times
+    /// MARKNUM references have been followed.
     ///
     /// Marking waits for memory, so a reference waits between its discovery and `mark_field` in a
     /// short queue while its header is being fetched (see [`crate::trace`]). The queue is empty
@@ -283,9 +288,10 @@ impl Machine {
         debug_assert_eq!(self.phase, Phase::Mark);
         self.num_mark = 0;
         let mut queue = Queue::default();
+        let references = (self.thresholds.mark_num).saturating_mul(REFERENCES_PER_MARK);
         // SAFETY: passed on from the caller, in all of this.
         unsafe {
-            while self.num_mark < self.thresholds.mark_num {
+            while self.num_mark < self.thresholds.mark_num && queue.passed < references {
                 if let Some(p) = self.stack.pop() {
                     self.visit(shapes, p, &mut queue);
                 } else if queue.is_low()
@@ -334,16 +340,9 @@ impl Machine {
                 self.discover(object::load(slot), queue);
             });
             if special {
-                self.visited_special(shapes, p, word);
+                self.specials.push(p);
             }
         }
-    }
-
-    #[cold]
-    fn visited_special(&mut self, shapes: &ShapeTable, p: Ref, word: Header) {
-        self.specials.push(p);
-        // An object with very many fields counts for as much work as an array.
-        self.num_mark += object::special(shapes, word).strong.len() / SEGMENT;
     }
 
     #[cold]
@@ -520,6 +519,8 @@ struct Queue {
     slots: [Ref; Queue::LENGTH],
     head: usize,
     count: usize,
+    /// How many were ever pushed.
+    passed: usize,
 }
 
 impl Default for Queue {
@@ -528,6 +529,7 @@ impl Default for Queue {
             slots: [Ref::NULL; Queue::LENGTH],
             head: 0,
             count: 0,
+            passed: 0,
         }
     }
 }
@@ -544,6 +546,7 @@ impl Queue {
     /// Adds `p`; when the queue was full, its oldest reference leaves it.
     #[inline(always)]
     fn push(&mut self, p: Ref) -> Option<Ref> {
+        self.passed += 1;
         if self.count == Queue::LENGTH {
             let oldest = std::mem::replace(&mut self.slots[self.head], p);
             self.head = (self.head + 1) % Queue::LENGTH;
