@@ -19,6 +19,7 @@ use crate::roots::{Globals, Roots};
 use crate::shape::{Shape, ShapeId, ShapeInfo, ShapeSpec, ShapeTable};
 use crate::stats::{Amount, Cause, Collection, CollectionKind, Stats, Timer, Usage};
 use crate::weak::{Guardians, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -282,18 +283,23 @@ impl<C: Collector> Inner<C> {
         while state.parked + usize::from(running) < state.mutators.len() {
             state = wait(&self.changed, state);
         }
-        let result = {
+        // A panic (of the sanity check, or of an embedder's look) must not leave the world stopped:
+        // the other mutators would wait for ever, and so would this one when it is dropped.
+        let result = catch_unwind(AssertUnwindSafe(|| {
             let mut world = World::new(self, &mut state, timer);
             let result = body(&mut world);
             world.finish();
             result
-        };
+        }));
         state.stopping = false;
         state.restarts += 1;
         self.stop.store(false, Ordering::SeqCst);
         drop(state);
         self.changed.notify_all();
-        Some(result)
+        match result {
+            Ok(result) => Some(result),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Collects on behalf of a mutator. False when another thread did so first.
@@ -514,5 +520,24 @@ impl<'a, C: Collector> World<'a, C> {
                 C::NAME
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectors::MarkSweep;
+
+    /// A failed sanity check used to hang the program in the drop of its mutator.
+    #[test]
+    fn a_panic_while_the_world_is_stopped_lets_it_go_on() {
+        let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default()).unwrap();
+        let mut mutator = heap.mutator();
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            mutator.inspect(|_| -> () { panic!("on purpose") });
+        }));
+        assert!(looked.is_err());
+        mutator.collect();
+        assert_eq!(heap.stats().totals().collections, 1);
     }
 }

@@ -352,7 +352,7 @@ mod tests {
         let class = SizeClass::of(1024);
         for budget in 1..=class.cells_per_block() + 1 {
             let (_memory, mut space) = space(4);
-            let live = |n: usize| n % 7 < 3 || n % 11 == 0;
+            let live = |n: usize| n % 7 < 3 || n.is_multiple_of(11);
             let cells = fill(&mut space, class, 2, live);
             let mut cursor = space.begin_cursor_sweep();
             let mut swept = Swept::default();
