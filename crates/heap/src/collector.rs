@@ -41,6 +41,9 @@ pub enum Refill {
     Ready(usize),
     /// The world must stop first, for this reason.
     Pause(Cause),
+    /// The world must stop for one step of the collector, which is then asked again, with the same
+    /// effort. Who answers this must come nearer to another answer with each step.
+    Step(Cause),
 }
 
 /// Why the world was stopped, and what is asked of the collector.

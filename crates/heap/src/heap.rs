@@ -549,3 +549,23 @@ impl<'a, C: Collector> World<'a, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectors::MarkSweep;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A failed sanity check used to hang the program in the drop of its mutator.
+    #[test]
+    fn a_panic_while_the_world_is_stopped_lets_it_go_on() {
+        let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default()).unwrap();
+        let mut mutator = heap.mutator();
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            mutator.inspect(|_| -> () { panic!("on purpose") });
+        }));
+        assert!(looked.is_err());
+        mutator.collect();
+        assert_eq!(heap.stats().totals().collections, 1);
+    }
+}

@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkCompact, MarkSweep, RefCount, Semispace};
+use crate::collectors::{Generational, Incremental, MarkCompact, MarkSweep, RefCount, Semispace};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -74,6 +74,8 @@ macro_rules! kinds {
 kinds! {
     /// Stops the world, marks what can be reached, and sweeps lazily: the plain one, and the oracle of the others.
     MarkSweep,
+    /// Marks and sweeps in small steps between the steps of the program, with a write barrier.
+    Incremental,
     /// Copies what can be reached from one half of the heap to the other.
     Semispace,
     /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.

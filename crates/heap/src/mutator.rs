@@ -310,6 +310,10 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                     .refill(&self.inner.shapes, local, request, effort)
                 {
                     Refill::Ready(address) => return Ok(address),
+                    Refill::Step(cause) => {
+                        drop(state);
+                        self.inner.collect(Work::Allocation(effort, cause));
+                    }
                     Refill::Pause(cause) => {
                         state.stats.stall();
                         drop(state);

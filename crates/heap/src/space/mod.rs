@@ -3,6 +3,7 @@
 pub mod bitmap;
 pub mod bump;
 pub mod cells;
+pub mod cursor;
 pub mod large;
 pub mod marked;
 pub mod pool;
