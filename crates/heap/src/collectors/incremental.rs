@@ -14,16 +14,22 @@
 //! Not bounded by MARKNUM are: the marking of the roots (a pause of the length of the root stacks
 //! at the beginning and at the end of marking), and the weak processing at the end of marking (it
 //! takes one pause for all weak references, ephemerons, guardians and what those bring back). A
-//! heap without those has no such pause.
+//! heap without those has no such pause. Nor is the first touch of fresh memory, which happens
+//! while the program runs: with huge pages the operating system clears 2 MiB at a time. Blocks
+//! that a sweep has emptied are given back to the operating system by full collections only, since
+//! that takes the longer the more they are.
 //!
 //! Invariants: those of the [machine]; and every mutator's [`Local`] agrees with the machine about
 //! phase and cursor while mutators run.
 
+mod check;
+pub mod local;
 pub mod machine;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Colour, Local, Machine, Phase, Segment};
+pub use local::Local;
+pub use machine::{Colour, Machine, Phase, Segment};
 
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::{HeapConfig, IncrementalSettings};
@@ -55,7 +61,7 @@ pub struct Incremental {
     /// The record of the cycle under way.
     record: Option<Collection>,
     config: HeapConfig,
-    _reservation: Reservation,
+    reservation: Reservation,
 }
 
 /// How the steps follow the allocation.
@@ -197,7 +203,7 @@ unsafe impl Collector for Incremental {
             roots: Vec::new(),
             record: None,
             config: config.clone(),
-            _reservation: reservation,
+            reservation,
         };
         this.pace_idle(0);
         Ok(this)
@@ -205,7 +211,7 @@ unsafe impl Collector for Incremental {
 
     fn attach(&mut self) -> Local {
         let mut local = Local::default();
-        self.machine.publish(&mut local);
+        local.publish(&self.machine);
         local
     }
 
@@ -271,7 +277,7 @@ unsafe impl Collector for Incremental {
             Work::Step | Work::Allocation(..) => step(world, work.cause()),
             Work::Full(cause) => full(world, cause),
         }
-        world.each_local(|this, local| this.machine.publish(local));
+        world.each_local(|this, local| local.publish(&this.machine));
     }
 
     unsafe fn each_object(&self, _: &ShapeTable, visit: &mut dyn FnMut(usize, Header)) {
@@ -383,7 +389,12 @@ fn full(world: &mut World<'_, Incremental>, cause: Cause) {
     while world.collector().machine.phase() != Phase::Idle {
         advance(world);
     }
-    let marked = world.collector().machine.marked();
+    let this = world.collector();
+    let marked = this.machine.marked();
+    // Free blocks beyond the next goal will not be needed soon.
+    let space = this.machine.space();
+    let keep = this.pace.goal.saturating_sub(space.committed()) / BLOCK_BYTES;
+    space.pool().release(&this.reservation, keep as u32);
     world.tally(marked, Amount::default(), Amount::default());
 }
 

@@ -32,18 +32,18 @@
 //! barrier, so they are marked again when the stack is empty, and sweeping begins only when that
 //! found nothing white.
 
+use super::local::Local;
 use crate::config::IncrementalSettings;
 use crate::header::{Header, MARK};
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::{Form, ShapeTable};
-use crate::space::cells::{Cache, CellSpace, Swept};
+use crate::space::cells::{CellSpace, Swept};
 use crate::space::cursor::SweepCursor;
 use crate::space::size_class::SizeClass;
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::Amount;
 use crate::weak::Fate;
-use std::collections::HashSet;
 
 /// References of an array that are visited at a time.
 pub const SEGMENT: usize = 128;
@@ -442,75 +442,9 @@ impl Machine {
         Some(address)
     }
 
-    /// Tells a mutator what its barrier and its allocation must know.
-    pub fn publish(&self, local: &mut Local) {
-        local.marking = self.phase == Phase::Mark;
-        local.black_from = match self.phase {
-            Phase::Idle => usize::MAX,
-            Phase::Mark | Phase::Sweep => self.cursor.at,
-        };
-    }
-
     /// True when `address` holds an object that this cycle has found dead and not freed yet.
     pub(super) fn awaits_sweep(&self, address: usize, word: Header) -> bool {
         self.phase == Phase::Sweep && address >= self.cursor.at && !word.has(MARK)
-    }
-
-    /// Checks the invariants of the [module text](self), object by object.
-    pub fn verify(&self, shapes: &ShapeTable) -> Result<(), String> {
-        let mut objects = HashSet::new();
-        let mut problems = Vec::new();
-        let grey: HashSet<Ref> = (self.stack.iter().copied())
-            .chain(self.arrays.iter().map(|segment| segment.array))
-            .collect();
-        // SAFETY: verification runs with the world stopped.
-        unsafe {
-            self.space.each_object(|address, word| {
-                if !self.awaits_sweep(address, word) {
-                    objects.insert(Ref::from_address(address));
-                }
-            });
-            for &p in &grey {
-                if !objects.contains(&p) || !object::header(p.address()).has(MARK) {
-                    problems.push(format!("{p:?} is on the stack and not marked"));
-                }
-            }
-            if self.phase != Phase::Mark && !grey.is_empty() {
-                problems.push(format!("{} grey objects in {:?}", grey.len(), self.phase));
-            }
-            for &p in &objects {
-                let word = object::header(p.address());
-                let marked = word.has(MARK);
-                let may_be_marked = match self.phase {
-                    Phase::Idle => false,
-                    Phase::Mark => true,
-                    Phase::Sweep => p.address() >= self.cursor.at,
-                };
-                if marked && !may_be_marked {
-                    problems.push(format!("{p:?} is marked in {:?}", self.phase));
-                }
-                object::each_reference_slot(shapes, p.address(), word, |kind, slot| {
-                    let target = object::load(slot);
-                    if target.is_object() && !objects.contains(&target) {
-                        problems.push(format!("{kind:?} of {p:?} leads to free {target:?}"));
-                    }
-                });
-                if self.phase == Phase::Mark && marked && !grey.contains(&p) {
-                    object::each_strong_slot(shapes, p.address(), word, |slot| {
-                        let target = object::load(slot);
-                        if target.is_object() && !object::header(target.address()).has(MARK) {
-                            problems.push(format!("black {p:?} leads to white {target:?}"));
-                        }
-                    });
-                }
-            }
-            self.space.each_free_run(|run, word| {
-                if !word.is_free() || word.has(MARK) {
-                    problems.push(format!("the free run at {run:#x} holds {word:?}"));
-                }
-            });
-        }
-        problems.into_iter().next().map_or(Ok(()), Err)
     }
 }
 
@@ -597,80 +531,5 @@ impl Fate for Marking<'_> {
 
     fn take_specials(&mut self) -> Vec<Ref> {
         std::mem::take(&mut self.machine.specials)
-    }
-}
-
-/// A mutator's part: its runs of free cells, and what it must know of the machine's state. The
-/// state is copied here with the world stopped, after each operation.
-#[derive(Default, Debug)]
-pub struct Local {
-    pub(super) cache: Cache,
-    /// Bytes of its runs that were unused when they were last counted.
-    unused: usize,
-    /// Objects that this mutator made grey: they count as being on the stack, and are pushed there
-    /// when the world stops.
-    grey: Vec<Ref>,
-    /// True while the phase is Mark.
-    marking: bool,
-    /// New objects from this address on are black: `sweepCur` while the machine is not idle.
-    black_from: usize,
-}
-
-impl Local {
-    /// The header of a new object at `address`, in its colour. While marking, `sweepCur` is START
-    /// and it is black; while sweeping, it is black if the sweeper has yet to come there, so that
-    /// it is not taken for dead, and white if the sweeper has passed, so that it is white when the
-    /// next cycle begins.
-    #[inline(always)]
-    pub fn colour(&self, address: usize, header: Header) -> Header {
-        Header(header.0 | (u64::from(address >= self.black_from) * MARK))
-    }
-
-    /// Stores `value` into the slot at address `slot`. While marking, `value` becomes grey if it is
-    /// white, whatever the colour of the object that it is stored into: otherwise a black object
-    /// might hold the only reference to it, and it would be freed.
-    ///
-    /// # Safety
-    /// `slot` is a reference slot of an object, and `value` is null, an immediate or an object of
-    /// this heap.
-    #[inline(always)]
-    pub unsafe fn dijkstra_store(&mut self, slot: usize, value: Ref) {
-        // SAFETY: promised by the caller.
-        unsafe {
-            self.barrier(value);
-            object::store(slot, value);
-        }
-    }
-
-    /// The barrier without the store.
-    ///
-    /// # Safety
-    /// `value` is null, an immediate or an object of this heap.
-    #[inline(always)]
-    pub unsafe fn barrier(&mut self, value: Ref) {
-        if self.marking {
-            // SAFETY: promised by the caller.
-            unsafe { self.shade(value) };
-        }
-    }
-
-    #[inline(never)]
-    unsafe fn shade(&mut self, value: Ref) {
-        if !value.is_object() {
-            return;
-        }
-        // SAFETY: promised by the caller. Other mutators may shade the same object or write its
-        // flags meanwhile: exactly one of them sees the bit clear, and no flag is lost.
-        unsafe {
-            let address = value.address();
-            if object::header(address).has(MARK) {
-                return;
-            }
-            let before =
-                object::header_cell(address).fetch_or(MARK, std::sync::atomic::Ordering::Relaxed);
-            if !Header(before).has(MARK) {
-                self.grey.push(value);
-            }
-        }
     }
 }

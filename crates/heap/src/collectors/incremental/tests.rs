@@ -426,6 +426,25 @@ fn large_arrays_are_visited_in_segments() {
 }
 
 #[test]
+fn objects_with_many_references_do_not_make_a_step_long() {
+    let mut settings = config();
+    settings.incremental.mark_num = 16;
+    let mut lab = Lab::new(settings);
+    let references = lab.heap.define(ShapeSpec::references("Node[]")).unwrap();
+    let shared = lab.root(1);
+    for _ in 0..20 {
+        let array = lab.mutator.allocate_array(&references, 100).unwrap();
+        lab.mutator.stack().push(array);
+        (0..100).for_each(|i| lab.write(array, i, shared));
+    }
+    lab.mutator.step();
+    lab.mutator.step();
+    // Sixteen objects may be visited, and 128 references followed: two arrays.
+    assert_eq!(lab.machine(|m| m.num_mark()), 2);
+    lab.step_until(Phase::Sweep);
+}
+
+#[test]
 fn thresholds_are_settings_and_have_defaults() {
     let mut config = config();
     let in_force = |config: &HeapConfig| {
