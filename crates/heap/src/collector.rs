@@ -75,6 +75,8 @@ pub unsafe trait Collector: Sized + Send + 'static {
     const NAME: &'static str;
     /// True when objects change their place.
     const MOVES: bool;
+    /// True when the memory that [`Collector::allocate`] gives is zero already.
+    const ZEROED: bool = false;
     /// What each mutator holds: its part of the allocator and of the barrier.
     type Local: Send;
 
@@ -88,10 +90,11 @@ pub unsafe trait Collector: Sized + Send + 'static {
     /// world stops and when a mutator ends.
     fn retire(&mut self, local: &mut Self::Local);
 
-    /// Memory for an object, without the lock: the fast path.
+    /// Memory for an object, without the lock: the fast path. Zero if [`Collector::ZEROED`].
     fn allocate(local: &mut Self::Local, request: Request) -> Option<usize>;
 
-    /// Memory for an object when the fast path has none; the heap is locked.
+    /// Memory for an object when the fast path has none; the heap is locked. Its contents are
+    /// undefined.
     fn refill(
         &mut self,
         shapes: &ShapeTable,

@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkSweep};
+use crate::collectors::{Generational, MarkCompact, MarkSweep, Semispace};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -36,11 +36,11 @@ pub trait Program {
 }
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
         /// A collector, as a value.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         pub enum CollectorKind {
-            $($(#[$doc])* $name),+
+            $($(#[doc = $doc])+ $name),+
         }
 
         impl CollectorKind {
@@ -51,6 +51,13 @@ macro_rules! kinds {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(CollectorKind::$name => <$name as Collector>::NAME),+
+                }
+            }
+
+            /// What it is, in a sentence or two.
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(CollectorKind::$name => concat!($($doc),+).trim_ascii()),+
                 }
             }
 
@@ -65,10 +72,14 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Mark and sweep.
+    /// Stops the world, marks what can be reached, and sweeps lazily: the plain one, and the oracle of the others.
     MarkSweep,
-    /// Copying nursery, swept old generation.
+    /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.
     Generational,
+    /// Copies what can be reached from one half of the heap to the other.
+    Semispace,
+    /// Marks what can be reached and slides it together, keeping the order of addresses.
+    MarkCompact,
 }
 
 impl fmt::Display for CollectorKind {
