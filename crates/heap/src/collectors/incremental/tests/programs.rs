@@ -66,6 +66,26 @@ fn a_reference_that_moves_is_never_lost() {
     }
 }
 
+/// The only reference to an object moves to the stack of roots, which has no barrier.
+#[test]
+fn a_reference_that_moves_to_the_roots_is_never_lost() {
+    at_all_places(2, |places| {
+        let mut lab = Lab::new(config());
+        let root = lab.root(1);
+        let parent = lab.node(2);
+        let moved = lab.node(3);
+        lab.write(root, 0, parent);
+        lab.write(parent, 1, moved);
+        let mut done = 0;
+        step_to(&mut lab, &mut done, places[0]);
+        lab.mutator.stack().push(moved);
+        step_to(&mut lab, &mut done, places[1]);
+        lab.write(parent, 1, Ref::NULL);
+        lab.step_until(Phase::Idle);
+        assert_eq!(lab.number(moved), 3, "{places:?}");
+    });
+}
+
 /// An object is born, gets a child that was hidden, and is linked: at all places of a cycle.
 #[test]
 fn objects_born_during_a_cycle_survive_it() {
