@@ -151,7 +151,11 @@ impl Incremental {
         let limit = self.machine.space().limit();
         let live = self.machine.marked().bytes as usize;
         let least = used + used / 16;
-        self.pace.goal = self.config.next_threshold(live, GROWTH).max(least).min(limit);
+        self.pace.goal = self
+            .config
+            .next_threshold(live, GROWTH)
+            .max(least)
+            .min(limit);
         self.pace.debt = 0;
         if self.config.incremental.free_num == 0 {
             // What the program may allocate while the objects there are now are being marked, and
