@@ -91,6 +91,8 @@ pub struct RefCount {
     budget: usize,
     /// A cycle collection is due when the counted bytes exceed this.
     threshold: usize,
+    /// The part of all objects that trial deletion looks at before tracing takes over.
+    patience: f64,
     /// Worklist, empty between collections; kept for its capacity.
     work: Vec<Ref>,
     config: HeapConfig,
@@ -135,6 +137,7 @@ unsafe impl Collector for RefCount {
                 .min(config.max_bytes / 8)
                 .max(BLOCK_BYTES),
             threshold: config.next_threshold(0, GROWTH),
+            patience: cycles::PATIENCE,
             work: Vec::new(),
             config: config.clone(),
             reservation,
@@ -284,14 +287,19 @@ fn awaits_freeing(word: Header) -> bool {
 }
 
 /// Looks for what counting alone does not find: by trial deletion, or by tracing when something is
-/// watched or the candidates are many. What was new has been counted, or something is watched.
+/// watched or the candidates lead to too much. What was new has been counted, or something is
+/// watched.
 fn whole(world: &mut World<'_, RefCount>, cause: Cause) {
     let this = world.collector();
-    let many = this.candidates.len() as u64 > this.counted.objects / 8 + 1000;
-    if many || !this.watched.is_empty() {
+    let done = if !this.watched.is_empty() {
+        Err(cycles::TooMuch)
+    } else if this.candidates.len() == 0 {
+        Ok(())
+    } else {
+        cycles::run(world, cause)
+    };
+    if done.is_err() {
         backup::run(world, cause);
-    } else if this.candidates.len() > 0 {
-        cycles::run(world, cause);
     }
     let this = world.collector();
     this.threshold = this
