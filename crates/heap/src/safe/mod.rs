@@ -209,19 +209,19 @@
 //!   memory, and at worst leaves other threads waiting for a session that never comes to a safepoint.
 //! - *Data races are atomics.* No `&[u8]` into the heap is handed out.
 
-mod array;
-mod error;
-mod field;
-mod gc;
-mod guardian;
-mod registers;
-mod root;
-mod scope;
-mod session;
-mod survey;
+pub mod array;
+pub mod error;
+pub mod field;
+pub mod gc;
+pub mod guardian;
+pub mod registers;
+pub mod root;
+pub mod scope;
+pub mod session;
+pub mod survey;
 #[cfg(test)]
 mod tests;
-mod value;
+pub mod value;
 
 pub use error::{AccessError, Error, Reason, Refusal};
 pub use field::{Data, DataField, RefField};
