@@ -30,6 +30,7 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     match args[1].as_str() {
         "mark-sweep" => go::<MarkSweep>(&args).unwrap(),
+        "concurrent" => go::<Concurrent>(&args).unwrap(),
         "generational" => go::<Generational>(&args).unwrap(),
         _ => panic!(),
     }

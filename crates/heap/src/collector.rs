@@ -41,6 +41,9 @@ pub enum Refill {
     Ready(usize),
     /// The world must stop first, for this reason.
     Pause(Cause),
+    /// A collector that works beside the mutators is about to free memory: wait, parked, until
+    /// [`Collector::progress`] is no longer this number, and ask again.
+    Wait(u64),
 }
 
 /// Why the world was stopped, and what is asked of the collector.
@@ -164,4 +167,13 @@ pub unsafe trait Collector: Sized + Send + 'static {
 
     /// Called when the last handle of the heap is dropped, before the memory goes.
     fn shutdown(&mut self) {}
+
+    /// Called when the world has just stopped, before the locals are retired: a concurrent
+    /// collector stops its own thread here, so that the heap can be walked.
+    fn stopped(&mut self) {}
+
+    /// Changes whenever a mutator that was told to [wait](Refill::Wait) should ask again.
+    fn progress(&self) -> u64 {
+        0
+    }
 }

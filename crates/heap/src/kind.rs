@@ -4,7 +4,7 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, MarkSweep};
+use crate::collectors::{Concurrent, Generational, MarkSweep};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -67,6 +67,8 @@ macro_rules! kinds {
 kinds! {
     /// Mark and sweep.
     MarkSweep,
+    /// On-the-fly mark and sweep, by a thread of its own.
+    Concurrent,
     /// Copying nursery, swept old generation.
     Generational,
 }

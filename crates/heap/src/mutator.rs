@@ -270,6 +270,10 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                     .refill(&self.inner.shapes, local, request, effort)
                 {
                     Refill::Ready(address) => return Ok(address),
+                    Refill::Wait(seen) => {
+                        drop(state);
+                        self.inner.wait_for_progress(seen);
+                    }
                     Refill::Pause(cause) => {
                         drop(state);
                         let work = match effort {
