@@ -1,7 +1,7 @@
 //! Several mutators change a shared graph at random while the concurrent collector works.
 //!
-//! The graph: a table of lists, shared by all threads, and some lists that only one thread knows.
-//! Every node carries a number and its check value. Threads move nodes between lists (the moves that
+//! The graph: a table of lists, shared by all threads, and some nodes that only one thread has, on
+//! its stack. Every node carries a number and its check value. Threads move nodes between lists (the moves that
 //! lose objects when the barrier is wrong), put new ones in, drop some, and check every node that
 //! they meet: a node that was freed and used again would give itself away. A lock for each shared
 //! list keeps the *program* correct; the collector knows nothing of it.
@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 const LISTS: usize = 64;
+/// Nodes that a thread has only on its stack.
+const POCKET: usize = 100;
 const LINK: usize = 0;
 /// A second reference, to any node of the same list or to none.
 const ASIDE: usize = 1;
@@ -172,16 +174,27 @@ impl Worker {
         })
     }
 
-    fn run(&mut self, operations: usize) {
+    fn run(&mut self, operations: usize, prefill: usize) {
+        for _ in 0..POCKET {
+            self.mutator.stack().push(Ref::NULL);
+        }
+        for n in 0..LISTS * prefill {
+            self.push_new(n % LISTS);
+        }
         for _ in 0..operations {
             let list = self.random(LISTS);
             match self.random(8) {
                 0..3 => self.push_new(list),
                 3..5 => {
+                    // Into the pocket, where nothing but a root leads to it; what was there before
+                    // goes to some list.
                     let node = self.pop(list);
+                    let place = self.random(POCKET);
+                    let old = self.mutator.stack().get(place);
+                    self.mutator.stack().set(place, node);
                     let other = self.random(LISTS);
-                    if node.is_object() {
-                        self.push(other, node);
+                    if old.is_object() {
+                        self.push(other, old);
                     }
                 }
                 5 => {
@@ -205,7 +218,7 @@ impl Worker {
     }
 }
 
-fn stress(threads: u64, operations: usize, config: HeapConfig) -> Heap<Concurrent> {
+fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -> Heap<Concurrent> {
     let heap: Heap<Concurrent> = Heap::new(config).unwrap();
     let node = ShapeSpec::fixed("Node")
         .reference("link")
@@ -238,7 +251,7 @@ fn stress(threads: u64, operations: usize, config: HeapConfig) -> Heap<Concurren
                     mutator,
                     random,
                 }
-                .run(operations)
+                .run(operations, prefill)
             })
         })
         .collect();
@@ -264,7 +277,7 @@ fn nothing_is_lost_while_everything_moves() {
     let config = HeapConfig::default()
         .with_max_bytes(8 << 20)
         .with_initial_bytes(64 << 10);
-    let heap = stress(4, 60_000, config);
+    let heap = stress(4, 100_000, 100, config);
     let stats = heap.stats();
     let cycles = stats.totals_of(CollectionKind::Concurrent).collections;
     assert!(cycles > 3, "only {cycles} cycles ran beside the mutators");
@@ -272,11 +285,12 @@ fn nothing_is_lost_while_everything_moves() {
 
 #[test]
 fn nothing_is_lost_with_the_sanity_check_at_every_handshake() {
-    let config = HeapConfig::default()
+    let mut config = HeapConfig::default()
         .with_max_bytes(4 << 20)
         .with_initial_bytes(64 << 10)
         .with_sanity(true);
-    stress(3, 6_000, config);
+    config.growth = 1.1;
+    stress(3, 6_000, 20, config);
 }
 
 #[test]
@@ -284,5 +298,5 @@ fn nothing_is_lost_when_memory_is_always_short() {
     let config = HeapConfig::default()
         .with_max_bytes(640 << 10)
         .with_initial_bytes(64 << 10);
-    stress(3, 10_000, config);
+    stress(3, 20_000, 20, config);
 }

@@ -58,7 +58,7 @@ use crate::error::HeapError;
 use crate::header::Header;
 use crate::heap::{Heap, World};
 use crate::lock;
-use crate::memory::Reservation;
+use crate::memory::{HUGE_PAGE, Reservation};
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
@@ -77,6 +77,8 @@ use std::time::Duration;
 const GREYS: usize = 1024;
 /// Blocks that a mutator sweeps in one allocation before it takes a fresh one instead.
 const LAZY_BLOCKS: u32 = 8;
+/// How far ahead of the mutators memory is given pages.
+const WARM_AHEAD: usize = 16 * HUGE_PAGE;
 
 /// The concurrent collector. See the [module text](self).
 pub struct Concurrent {
@@ -96,6 +98,8 @@ pub struct Concurrent {
     current: Current,
     /// Blocks that the thread has taken out to sweep.
     in_flight: usize,
+    /// Bytes of the range, from its beginning, that have been given pages ahead of the mutators.
+    warmed: usize,
     /// Counts cycles whose marking has ended.
     marked_cycles: u64,
     /// See [`Collector::progress`].
@@ -215,6 +219,7 @@ unsafe impl Collector for Concurrent {
             requested: None,
             current: Current::default(),
             in_flight: 0,
+            warmed: 0,
             marked_cycles: 0,
             progress: 0,
             stalls: 0,
@@ -272,6 +277,9 @@ unsafe impl Collector for Concurrent {
         } else {
             self.cell(&mut local.cache, request.class)
         };
+        if self.has_to_warm() {
+            thread::wake(&self.shared);
+        }
         match address {
             Some(address) => {
                 local.patience = None;
@@ -490,6 +498,30 @@ impl Concurrent {
         }
         self.stalls += 1;
         Refill::Wait(self.progress)
+    }
+
+    /// True when the mutators are about to reach memory that has no pages yet. To fault in a huge
+    /// page takes milliseconds on some machines, longer than any pause: the thread does it ahead of
+    /// them. Small heaps are left alone.
+    fn has_to_warm(&self) -> bool {
+        let reached = self.space.pool().high_water() as usize * BLOCK_BYTES;
+        reached >= WARM_AHEAD && self.warmed < self.space.limit().min(reached + WARM_AHEAD)
+    }
+
+    /// The next piece of memory to be given pages.
+    fn next_to_warm(&mut self) -> Option<Extent> {
+        if !self.has_to_warm() {
+            return None;
+        }
+        let reached = self.space.pool().high_water() as usize * BLOCK_BYTES;
+        // What the mutators have reached has pages already, or will have before we come.
+        let start = self.warmed.max(reached / HUGE_PAGE * HUGE_PAGE);
+        let bytes = HUGE_PAGE.min(self.space.limit() - start);
+        self.warmed = start + bytes;
+        Some(Extent {
+            start: self.reservation.start() + start,
+            bytes,
+        })
     }
 
     /// Takes back the blocks that the thread has, swept or not. True when there were any.

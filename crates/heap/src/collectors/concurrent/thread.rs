@@ -13,6 +13,7 @@ use super::{Concurrent, Phase, Shared, cycle};
 use crate::error::HeapError;
 use crate::heap::{Heap, Inner, State};
 use crate::lock;
+use crate::memory;
 use crate::object;
 use crate::stats::thread_cpu_time;
 use std::sync::atomic::Ordering;
@@ -103,9 +104,10 @@ fn wait_for_work(shared: &Shared) -> bool {
 
 /// Does a piece of the cycle. False when there is nothing to do.
 fn stint(inner: &Inner<Concurrent>, shared: &Shared) -> bool {
+    let warmed = warm(inner);
     let state = inner.lock_beside();
     match (state.collector.phase, state.collector.requested) {
-        (Phase::Idle, None) => return false,
+        (Phase::Idle, None) => return warmed,
         (Phase::Idle, Some(cause)) => {
             drop(state);
             inner.stop_the_world(false, |world| {
@@ -126,6 +128,16 @@ fn stint(inner: &Inner<Concurrent>, shared: &Shared) -> bool {
         }
         (Phase::Sweep, _) => sweep(inner, state, shared),
     }
+    true
+}
+
+/// Gives some memory pages before a mutator comes to it. False when there is no need.
+fn warm(inner: &Inner<Concurrent>) -> bool {
+    let Some(extent) = inner.lock_beside().collector.next_to_warm() else {
+        return false;
+    };
+    // SAFETY: the extent lies in the heap's reservation, and the heap is held meanwhile.
+    unsafe { memory::populate(extent.start, extent.bytes) };
     true
 }
 
