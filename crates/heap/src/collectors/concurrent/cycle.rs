@@ -187,16 +187,23 @@ pub(super) fn finish(world: Stopped<'_, '_>) {
     }
 }
 
-/// Collects everything that is dead now. Sweeping is left to the thread.
+/// Collects everything that is dead now, sweeps it, and gives back to the operating system what will
+/// not be needed soon.
 pub(super) fn full(world: Stopped<'_, '_>, cause: Cause) {
     finish(world);
     world.begin(CollectionKind::Full, cause);
     flip(world);
+    mark_all(world);
+    finish(world);
+    world.collector().release();
+}
+
+/// Marks everything in this pause.
+fn mark_all(world: Stopped<'_, '_>) {
     let shared = Arc::clone(&world.collector().shared);
     let work = &mut *lock(&shared.work);
     mark_for(world, work, Duration::MAX);
     complete(world, work);
-    thread::wake(&shared);
 }
 
 /// A bounded piece of the cycle, on behalf of the thread: begins one if none runs.

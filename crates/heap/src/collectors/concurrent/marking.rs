@@ -42,7 +42,7 @@ pub(super) struct Found {
     pub(super) sense: u64,
     /// Rests of large arrays.
     pub(super) segments: Vec<Segment>,
-    /// Marked objects with weak slots or more than 64 slots, or ephemerons.
+    /// Marked objects with weak slots, and ephemerons: weak processing wants them.
     pub(super) specials: Vec<Ref>,
     /// The ephemerons among the specials.
     ephemerons: Vec<Ref>,
@@ -131,8 +131,12 @@ impl<'a> Marker<'a> {
 
     #[cold]
     fn note_special(&mut self, reference: Ref, word: Header) {
-        self.found.specials.push(reference);
-        if object::special(self.shapes, word).ephemeron.is_some() {
+        let info = object::special(self.shapes, word);
+        // Shapes that are special only because they have many slots need nothing in the pause.
+        if info.ephemeron.is_some() || !info.weak.is_empty() || !info.phantom.is_empty() {
+            self.found.specials.push(reference);
+        }
+        if info.ephemeron.is_some() {
             self.found.ephemerons.push(reference);
         }
     }

@@ -524,6 +524,14 @@ impl Concurrent {
         })
     }
 
+    /// Gives the pages of free blocks back to the operating system, except those that will be used
+    /// before the next cycle. Everything has been swept.
+    fn release(&mut self) {
+        let soon = self.pacer.trigger().saturating_sub(self.used);
+        let pool = self.space.pool();
+        pool.release(&self.reservation, (soon / BLOCK_BYTES) as u32);
+    }
+
     /// Takes back the blocks that the thread has, swept or not. True when there were any.
     fn take_blocks_back(&mut self, work: &mut WorkState) -> bool {
         if work.blocks.is_empty() {

@@ -8,7 +8,8 @@
 use crate::config::HeapConfig;
 use crate::space::BLOCK_BYTES;
 
-/// What is kept free in any case: some blocks for each mutator to allocate from.
+/// What is kept free in any case: some blocks for each mutator to allocate from. In a small heap,
+/// no more than a sixteenth.
 const SPARE: usize = 64 * BLOCK_BYTES;
 
 #[derive(Debug)]
@@ -37,6 +38,11 @@ impl Pacer {
         used > self.trigger
     }
 
+    /// When this much is in use, a cycle is due.
+    pub(super) fn trigger(&self) -> usize {
+        self.trigger
+    }
+
     /// A cycle that began at `began_at` bytes in use has ended: it found `live` bytes, `used` are in
     /// use now, and `allocated` were allocated while it ran.
     pub(super) fn cycle_ended(
@@ -57,7 +63,7 @@ impl Pacer {
     fn set_trigger(&mut self, live: usize, used: usize) {
         let limit = self.config.max_bytes;
         let grown = self.config.next_threshold(live);
-        let reserve = (grown as f64 * self.rate * 1.5) as usize + SPARE;
+        let reserve = (grown as f64 * self.rate * 1.5) as usize + SPARE.min(limit / 16);
         let safe = limit.saturating_sub(reserve);
         // However busy the mutators are, a part of what is free is used before the next cycle:
         // cycles that follow each other without a breath would find nothing.

@@ -1,7 +1,7 @@
 //! What the concurrent collector does, seen from a program.
 
-use super::Concurrent;
-use crate::collector::Collector;
+use super::{Concurrent, Phase};
+use crate::collector::{Collector, Effort, Refill, Request};
 use crate::config::HeapConfig;
 use crate::error::{AllocError, HeapError};
 use crate::header::USER_FLAG_0;
@@ -10,7 +10,8 @@ use crate::mutator::Mutator;
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::{Shape, ShapeSpec};
-use crate::stats::CollectionKind;
+use crate::space::size_class::SizeClass;
+use crate::stats::{Cause, CollectionKind};
 use std::sync::atomic::Ordering;
 
 fn heap(bytes: usize) -> Heap<Concurrent> {
@@ -191,6 +192,65 @@ fn out_of_memory_is_an_error_and_the_heap_goes_on() {
     let count = length(mutator, head);
     assert!(count * 16 > 900 << 10, "only {count} pairs fitted");
     mutator.stack().truncate(0);
+    push_list(mutator, &pair, 1000);
+}
+
+#[test]
+fn an_allocation_waits_for_the_cycle_under_way_and_then_for_one_more() {
+    // A collector without its thread, so that nothing happens but what is done here.
+    let config = HeapConfig::default().with_max_bytes(256 << 10);
+    let mut collector = Concurrent::new(&config).unwrap();
+    let shapes = crate::shape::ShapeTable::new(0);
+    let mut local = collector.attach();
+    let request = Request {
+        bytes: 16,
+        class: SizeClass::of(16),
+    };
+    let mut refill =
+        |collector: &mut Concurrent, effort| collector.refill(&shapes, &mut local, request, effort);
+    // The fast path would use up each run first; here each refill takes a block.
+    let mut blocks = 0;
+    let seen = loop {
+        match refill(&mut collector, Effort::Normal) {
+            Refill::Ready(_) => blocks += 1,
+            Refill::Wait(seen) => break seen,
+            Refill::Pause(_) => panic!("the world was stopped before the collector was asked"),
+        }
+    };
+    assert_eq!(blocks, 8);
+    assert_eq!(seen, collector.progress());
+    assert!(collector.requested.is_some(), "a cycle was asked for");
+    assert_eq!(collector.stalls, 1);
+    // A cycle was marked meanwhile, and has found nothing.
+    collector.marked_cycles += 1;
+    assert!(matches!(
+        refill(&mut collector, Effort::Normal),
+        Refill::Pause(Cause::AllocationFailure)
+    ));
+    assert!(matches!(
+        refill(&mut collector, Effort::Limit),
+        Refill::Pause(Cause::AllocationFailure)
+    ));
+    // Asked in the middle of marking, it waits for a cycle that begins afterwards.
+    collector.phase = Phase::Mark;
+    for waits in [true, true, false] {
+        let answer = refill(&mut collector, Effort::Normal);
+        assert_eq!(matches!(answer, Refill::Wait(_)), waits);
+        collector.marked_cycles += 1;
+    }
+}
+
+#[test]
+fn an_explicit_collection_gives_memory_back() {
+    let heap = heap(32 << 20);
+    let pair = pair(&heap);
+    let mutator = &mut heap.mutator();
+    push_list(mutator, &pair, 1 << 20);
+    assert!(heap.committed() >= 16 << 20);
+    mutator.stack().truncate(0);
+    mutator.collect();
+    assert_eq!(heap.committed(), 0);
+    assert_eq!(heap.used(), 0);
     push_list(mutator, &pair, 1000);
 }
 
