@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 const LISTS: usize = 64;
+/// Mutators that each thread makes, one after the other.
+const ROUNDS: u64 = 5;
 /// Nodes that a thread has only on its stack.
 const POCKET: usize = 100;
 const LINK: usize = 0;
@@ -244,14 +246,15 @@ fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -
         .map(|number| {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || {
-                let mutator = shared.heap.mutator();
-                let random = number * 7919 + 17;
-                Worker {
-                    shared,
-                    mutator,
-                    random,
+                // Mutators come and go in the middle of cycles, too.
+                for round in 0..ROUNDS {
+                    let mut worker = Worker {
+                        shared: Arc::clone(&shared),
+                        mutator: shared.heap.mutator(),
+                        random: number * 7919 + round * 104_729 + 17,
+                    };
+                    worker.run(operations / ROUNDS as usize, prefill / ROUNDS as usize);
                 }
-                .run(operations, prefill)
             })
         })
         .collect();

@@ -1,11 +1,11 @@
 //! Concurrent: on-the-fly mark-sweep, with a thread of its own.
 //!
-//! The idea is the derivation of "Deriving garbage collectors by refinement of coalgebraic
-//! specifications" (the slide deck on the synthesis of concurrent mark-and-sweep collectors; its
-//! end point is "the essence of the coarse-grain Dijkstra et al. on-the-fly collector"): a node is
-//! dead if it is not in the least S with roots ∪ successors(S) ⊆ S. The collector computes S step
-//! by step, while the mutators change the graph, and every transformer of the graph, mutators'
-//! stores included, keeps the work set
+//! The idea is that of the slide deck which derives concurrent mark-and-sweep collectors from a
+//! coalgebraic specification, in Specware (model of memory as a rooted graph; dynamic fixpoint
+//! iteration; observer maintenance; its end point is "the essence of the coarse-grain Dijkstra et
+//! al. on-the-fly collector"). A node is dead if it is not in the least S with roots ∪ successors(S)
+//! ⊆ S. The collector computes S step by step, while the mutators change the graph, and every
+//! transformer of the graph, mutators' stores included, keeps the work set
 //!
 //! > WS = (roots ∪ successors(S)) \ S.
 //!
@@ -19,12 +19,14 @@
 //!   the store, loses objects when the marker passes between test and store. Here a mutator shades
 //!   **unconditionally, then stores**; WS may hold more than the definition says, never less.
 //! - WS lies in pieces: a stack of the marker's and a buffer of each mutator's
-//!   ([`protocol`]); a mutator takes no lock and issues no fence to shade.
+//!   ([`protocol`]); a mutator issues no fence to shade, and takes a lock only when its buffer has
+//!   run over.
 //! - The deck's `roots` are observed in one atomic step. Here roots (stacks, registers) change
 //!   without a barrier; they are read at the beginning of a cycle and **again before it ends**, with
 //!   the world stopped: that is the handshake, the only time when mutators wait.
-//! - The deck colours the supply of free nodes; here new objects are simply **born in S** (with the
-//!   current sense of the mark bit), and the stores that initialise them shade, too.
+//! - The deck counts the supply of free nodes among the live ones; here free memory has no colour,
+//!   and new objects are **born in S** (with the current sense of the mark bit). The stores that
+//!   initialise them shade, too.
 //!
 //! A cycle: stop the world briefly, turn the sense of the mark bit over (all objects are unmarked by
 //! definition), switch the barriers on, read the roots; mark, beside the mutators; when no work is
@@ -33,7 +35,7 @@
 //! references are decided, the barriers switched off, and the blocks are swept beside the mutators.
 //!
 //! Invariants, besides WS:
-//! - only the thread that holds the work ([`Shared::work`]) sets mark bits; mutators never do, but
+//! - only the thread that holds the work (`Shared::work`) sets mark bits; mutators never do, but
 //!   for their new objects;
 //! - an object once marked stays marked until the sense is turned over, with the world stopped;
 //! - no block is unswept while marking, so that every object is live until the cycle has ended;
@@ -48,9 +50,11 @@ mod cycle;
 mod marking;
 mod pacing;
 pub mod protocol;
+mod supply;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod verify;
 
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::HeapConfig;
@@ -58,27 +62,21 @@ use crate::error::HeapError;
 use crate::header::Header;
 use crate::heap::{Heap, World};
 use crate::lock;
-use crate::memory::{HUGE_PAGE, Reservation};
+use crate::memory::Reservation;
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
-use crate::space::cells::{Cache, CellSpace, InFlight, Swept};
-use crate::space::size_class::SizeClass;
+use crate::space::cells::{Cache, CellSpace, InFlight};
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::{Cause, Collection, Usage};
 use marking::Found;
 use pacing::Pacer;
 use protocol::{Barrier, WorkSet};
-use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Nodes that a mutator shades before it looks through its buffer.
 const GREYS: usize = 1024;
-/// Blocks that a mutator sweeps in one allocation before it takes a fresh one instead.
-const LAZY_BLOCKS: u32 = 8;
-/// How far ahead of the mutators memory is given pages.
-const WARM_AHEAD: usize = 16 * HUGE_PAGE;
 
 /// The concurrent collector. See the [module text](self).
 pub struct Concurrent {
@@ -350,14 +348,7 @@ unsafe impl Collector for Concurrent {
     }
 
     fn verify(&self, shapes: &ShapeTable) -> Result<(), String> {
-        if self.in_flight != 0 {
-            return Err(format!("{} blocks are in flight", self.in_flight));
-        }
-        match self.phase {
-            Phase::Idle => self.verify_swept(),
-            Phase::Mark => self.verify_work_set(shapes),
-            Phase::Sweep => Ok(()),
-        }
+        self.check(shapes)
     }
 
     fn start(heap: &Heap<Self>) -> Result<(), HeapError> {
@@ -407,131 +398,6 @@ impl Concurrent {
         }
     }
 
-    /// A cell of `class`, from wherever there is one.
-    fn cell(&mut self, cache: &mut Cache, class: SizeClass) -> Option<usize> {
-        // SAFETY: the cache's run of this class is used up.
-        let found = unsafe {
-            cache.advance(class)
-                || self.space.refill_from_partial(cache, class)
-                || self.sweep_a_few(class) && self.space.refill_from_partial(cache, class)
-                || self.space.refill_from_pool(cache, class)
-                || self.refill_by_sweeping(cache, class)
-                || self.sweep_for_a_block() && self.space.refill_from_pool(cache, class)
-        };
-        self.count(cache);
-        if found { cache.take(class) } else { None }
-    }
-
-    /// Sweeps a bounded number of blocks of `class`, until one has room.
-    fn sweep_a_few(&mut self, class: SizeClass) -> bool {
-        let sense = self.sense;
-        // SAFETY: blocks are unswept only after S was completed: what is not in S is dead.
-        unsafe {
-            self.space
-                .sweep_some_of(class, LAZY_BLOCKS, |word| object::is_marked(word, sense))
-        }
-    }
-
-    fn refill_by_sweeping(&mut self, cache: &mut Cache, class: SizeClass) -> bool {
-        let sense = self.sense;
-        let live = move |word| object::is_marked(word, sense);
-        // SAFETY: as above, and the cache's run is used up.
-        unsafe {
-            self.space
-                .refill_by_sweeping(cache, class, live, &mut Swept::default())
-        }
-    }
-
-    /// Sweeps until some block turns out to be empty.
-    fn sweep_for_a_block(&mut self) -> bool {
-        let used = self.space.pool().used();
-        while self.sweep_one() {
-            if self.space.pool().used() < used {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Sweeps one block that waits, if there is one.
-    fn sweep_one(&mut self) -> bool {
-        let sense = self.sense;
-        let live = move |word| object::is_marked(word, sense);
-        // SAFETY: as above.
-        unsafe { self.space.sweep_some(live, &mut Swept::default()) }
-    }
-
-    /// Memory for a large object.
-    fn large(&mut self, bytes: usize) -> Option<usize> {
-        let mut address = self.space.allocate_large(bytes);
-        while address.is_none() && self.sweep_for_a_block() {
-            address = self.space.allocate_large(bytes);
-        }
-        if address.is_some() {
-            self.used += bytes;
-            self.allocated += bytes;
-        }
-        address
-    }
-
-    /// What an allocation does for which there is no memory. It waits until a cycle that began
-    /// after it asked has been marked; after that, the world is stopped for it.
-    fn no_memory(&mut self, local: &mut Local, effort: Effort) -> Refill {
-        if self.in_flight > 0 {
-            // The thread is about to give blocks back.
-            self.stalls += 1;
-            return Refill::Wait(self.progress);
-        }
-        if effort > Effort::Normal {
-            return Refill::Pause(Cause::AllocationFailure);
-        }
-        let until = *local.patience.get_or_insert(match self.phase {
-            Phase::Mark => self.marked_cycles + 2,
-            Phase::Idle | Phase::Sweep => self.marked_cycles + 1,
-        });
-        if self.marked_cycles >= until {
-            local.patience = None;
-            return Refill::Pause(Cause::AllocationFailure);
-        }
-        if self.phase != Phase::Mark {
-            self.request(Cause::AllocationFailure);
-        }
-        self.stalls += 1;
-        Refill::Wait(self.progress)
-    }
-
-    /// True when the mutators are about to reach memory that has no pages yet. To fault in a huge
-    /// page takes milliseconds on some machines, longer than any pause: the thread does it ahead of
-    /// them. Small heaps are left alone.
-    fn has_to_warm(&self) -> bool {
-        let reached = self.space.pool().high_water() as usize * BLOCK_BYTES;
-        reached >= WARM_AHEAD && self.warmed < self.space.limit().min(reached + WARM_AHEAD)
-    }
-
-    /// The next piece of memory to be given pages.
-    fn next_to_warm(&mut self) -> Option<Extent> {
-        if !self.has_to_warm() {
-            return None;
-        }
-        let reached = self.space.pool().high_water() as usize * BLOCK_BYTES;
-        // What the mutators have reached has pages already, or will have before we come.
-        let start = self.warmed.max(reached / HUGE_PAGE * HUGE_PAGE);
-        let bytes = HUGE_PAGE.min(self.space.limit() - start);
-        self.warmed = start + bytes;
-        Some(Extent {
-            start: self.reservation.start() + start,
-            bytes,
-        })
-    }
-
-    /// Gives the pages of free blocks back to the operating system, except those that will be used
-    /// before the next cycle. Everything has been swept.
-    fn release(&mut self) {
-        let soon = self.pacer.trigger().saturating_sub(self.used);
-        let pool = self.space.pool();
-        pool.release(&self.reservation, (soon / BLOCK_BYTES) as u32);
-    }
-
     /// Takes back the blocks that the thread has, swept or not. True when there were any.
     fn take_blocks_back(&mut self, work: &mut WorkState) -> bool {
         if work.blocks.is_empty() {
@@ -548,58 +414,5 @@ impl Concurrent {
     /// True for an object that has not been found dead.
     fn is_kept(&self, word: Header) -> bool {
         self.phase == Phase::Mark || object::is_marked(word, self.sense)
-    }
-
-    /// Between cycles nothing is unmarked.
-    fn verify_swept(&self) -> Result<(), String> {
-        let mut problem = Ok(());
-        // SAFETY: verification runs with the world stopped.
-        unsafe {
-            self.space.each_object(|address, word| {
-                if !object::is_marked(word, self.sense) {
-                    problem = Err(format!("object at {address:#x} is unmarked between cycles"));
-                }
-            });
-        }
-        problem
-    }
-
-    /// The invariant of the work set: every successor of S is in S or in some piece of WS.
-    fn verify_work_set(&self, shapes: &ShapeTable) -> Result<(), String> {
-        if self.space.has_unswept() {
-            return Err("a block waits to be swept while marking".to_string());
-        }
-        let work = lock(&self.shared.work);
-        let mut grey: HashSet<Ref> = work.set.iter().collect();
-        grey.extend(lock(&self.shared.greys).iter());
-        let rests = &work.found.segments;
-        let mut problem = Ok(());
-        // SAFETY: verification runs with the world stopped; nothing is freed while marking.
-        unsafe {
-            self.space.each_object(|address, word| {
-                if !object::is_marked(word, self.sense) {
-                    return;
-                }
-                object::each_strong_slot(shapes, address, word, |slot| {
-                    let target = object::load(slot);
-                    let in_rest = || {
-                        rests.iter().any(|rest| {
-                            let from = object::slot_address(address, rest.from as usize);
-                            rest.array.address() == address && slot >= from
-                        })
-                    };
-                    if target.is_object()
-                        && !object::is_marked(object::header(target.address()), self.sense)
-                        && !grey.contains(&target)
-                        && !in_rest()
-                    {
-                        problem = Err(format!(
-                            "{target:?} is a successor of the marked object at {address:#x}, and neither marked nor in the work set"
-                        ));
-                    }
-                });
-            });
-        }
-        problem
     }
 }
