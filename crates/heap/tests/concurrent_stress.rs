@@ -277,10 +277,12 @@ fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -
 
 #[test]
 fn nothing_is_lost_while_everything_moves() {
-    let config = HeapConfig::default()
-        .with_max_bytes(8 << 20)
-        .with_initial_bytes(64 << 10);
-    let heap = stress(4, 100_000, 100, config);
+    let mut config = HeapConfig::default()
+        .with_max_bytes(32 << 20)
+        .with_initial_bytes(256 << 10);
+    // Cycles follow each other closely, so that most stores fall into one.
+    config.growth = 1.05;
+    let heap = stress(4, 30_000, 400, config);
     let stats = heap.stats();
     let cycles = stats.totals_of(CollectionKind::Concurrent).collections;
     assert!(cycles > 3, "only {cycles} cycles ran beside the mutators");
