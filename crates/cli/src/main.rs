@@ -1,37 +1,37 @@
-//! The `liveoak` command.
+//! The `liveoak` command: the only crate that reads flags and prints.
+//!
+//! `liveoak bench` runs the benchmark programs of `bench/PROGRAMS.md` on a collector, or on all of them;
+//! `liveoak collectors` says which there are. Exit code 0: it ran. 1: it could not be run to its end, and standard error
+//! says why. 2: wrong use.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod collectors;
+mod comparison;
+mod failure;
+mod process;
+mod size;
 mod workload;
-use liveoak_heap::collector::Collector;
-use liveoak_heap::collectors::*;
-use liveoak_heap::config::HeapConfig;
-use liveoak_heap::heap::Heap;
 
-fn go<C: Collector>(args: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let mut config = HeapConfig::default().with_max_bytes(args[3].parse::<usize>()? << 20);
-    if let Some(n) = args.get(4) {
-        config.nursery_bytes = n.parse::<usize>()? << 10;
-    }
-    let heap: Heap<C> = Heap::new(config)?;
-    match args[2].as_str() {
-        "gcbench" => println!("{}", workload::gcbench::run(&heap)?),
-        "bt16" => println!("{}", workload::binary_trees::run(&heap, 16)?),
-        "bt20" => println!("{}", workload::binary_trees::run(&heap, 20)?),
-        "list" => println!("{}", workload::long_list::run(&heap, 10_000_000)?),
-        _ => {
-            let m = &mut heap.mutator();
-            println!("{:?}", workload::large_live_heap::run(&heap, m)?);
-            m.collect();
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Bench(bench) => bench::run(bench),
+        Command::Collectors(collectors) => collectors::run(collectors),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has had enough of it.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
         }
-    }
-    println!("{}", liveoak_report::statistics::text(&heap.stats()));
-    Ok(())
-}
-
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    match args[1].as_str() {
-        "mark-sweep" => go::<MarkSweep>(&args).unwrap(),
-        "concurrent" => go::<Concurrent>(&args).unwrap(),
-        "generational" => go::<Generational>(&args).unwrap(),
-        _ => panic!(),
     }
 }

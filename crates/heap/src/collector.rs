@@ -41,6 +41,9 @@ pub enum Refill {
     Ready(usize),
     /// The world must stop first, for this reason.
     Pause(Cause),
+    /// The world must stop for one step of the collector, which is then asked again, with the same
+    /// effort. Who answers this must come nearer to another answer with each step.
+    Step(Cause),
     /// A collector that works beside the mutators is about to free memory: wait, parked, until
     /// [`Collector::progress`] is no longer this number, and ask again.
     Wait(u64),
@@ -78,6 +81,8 @@ pub unsafe trait Collector: Sized + Send + 'static {
     const NAME: &'static str;
     /// True when objects change their place.
     const MOVES: bool;
+    /// True when the memory that [`Collector::allocate`] gives is zero already.
+    const ZEROED: bool = false;
     /// What each mutator holds: its part of the allocator and of the barrier.
     type Local: Send;
 
@@ -91,10 +96,11 @@ pub unsafe trait Collector: Sized + Send + 'static {
     /// world stops and when a mutator ends.
     fn retire(&mut self, local: &mut Self::Local);
 
-    /// Memory for an object, without the lock: the fast path.
+    /// Memory for an object, without the lock: the fast path. Zero if [`Collector::ZEROED`].
     fn allocate(local: &mut Self::Local, request: Request) -> Option<usize>;
 
-    /// Memory for an object when the fast path has none; the heap is locked.
+    /// Memory for an object when the fast path has none; the heap is locked. Its contents are
+    /// undefined.
     fn refill(
         &mut self,
         shapes: &ShapeTable,

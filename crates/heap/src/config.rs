@@ -13,12 +13,13 @@ use crate::error::HeapError;
 pub struct HeapConfig {
     /// The most that objects may take, in bytes of blocks. Allocation fails beyond it.
     pub max_bytes: usize,
-    /// No collection before this much is in use.
+    /// No full collection before this much is in use; zero: an eighth of the limit, but at most
+    /// 64 MiB.
     pub initial_bytes: usize,
     /// After a full collection, the next is due when the heap has grown to this multiple of what
-    /// survived.
+    /// survived; zero: what suits the collector. Less saves memory, more saves time.
     pub growth: f64,
-    /// Bytes of the nursery (`generational`).
+    /// Bytes of the nursery (`generational`); at most an eighth of the limit is taken.
     pub nursery_bytes: usize,
     /// Ask the operating system for huge pages.
     pub huge_pages: bool,
@@ -45,9 +46,9 @@ impl Default for HeapConfig {
     fn default() -> HeapConfig {
         HeapConfig {
             max_bytes: 1 << 30,
-            initial_bytes: 8 << 20,
-            growth: 2.0,
-            nursery_bytes: 4 << 20,
+            initial_bytes: 0,
+            growth: 0.0,
+            nursery_bytes: 16 << 20,
             huge_pages: true,
             sanity: false,
             incremental: IncrementalSettings::default(),
@@ -83,10 +84,10 @@ impl HeapConfig {
 
     /// Refuses what no collector can work with.
     pub(crate) fn check(&self) -> Result<(), HeapError> {
-        if !(self.growth >= 1.05 && self.growth <= 100.0) {
+        if self.growth != 0.0 && !(self.growth >= 1.05 && self.growth <= 100.0) {
             return Err(HeapError::BadSetting {
                 setting: "growth",
-                reason: format!("{} is not between 1.05 and 100", self.growth),
+                reason: format!("{} is neither 0 nor between 1.05 and 100", self.growth),
             });
         }
         if self.max_bytes > crate::reference::ADDRESS_LIMIT {
@@ -110,9 +111,18 @@ impl HeapConfig {
     }
 
     /// How full the heap may get before the next full collection, when `live` bytes survived the
-    /// last one.
-    pub(crate) fn next_threshold(&self, live: usize) -> usize {
-        let grown = (live as f64 * self.growth) as usize;
-        grown.max(self.initial_bytes).min(self.max_bytes)
+    /// last one. `growth` is what suits the collector.
+    pub(crate) fn next_threshold(&self, live: usize, growth: f64) -> usize {
+        let growth = if self.growth == 0.0 {
+            growth
+        } else {
+            self.growth
+        };
+        let grown = (live as f64 * growth) as usize;
+        let initial = match self.initial_bytes {
+            0 => (self.max_bytes / 8).min(64 << 20),
+            bytes => bytes,
+        };
+        grown.max(initial).min(self.max_bytes)
     }
 }

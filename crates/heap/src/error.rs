@@ -1,5 +1,6 @@
 //! What can go wrong, as values. Every message says what to do next.
 
+use std::num::NonZeroU32;
 use thiserror::Error;
 
 /// The heap could not be made, or a shape could not be defined.
@@ -70,28 +71,63 @@ pub enum HeapError {
 
 /// An allocation failed. Nothing was lost: the heap is as before, and a later allocation may
 /// succeed when references have been dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum AllocError {
-    /// The live objects leave no room, even after a full collection.
-    #[error(
-        "out of memory: {requested} bytes do not fit; after a full collection {used} of at most {limit} bytes are in use. Raise the heap limit or drop references"
-    )]
-    OutOfMemory {
-        /// Bytes of the object that did not fit.
-        requested: usize,
-        /// Bytes in use after the full collection.
-        used: usize,
-        /// The heap's limit.
-        limit: usize,
-    },
-    /// The object would not fit into an empty heap.
-    #[error(
-        "an object of {requested} bytes is larger than the heap can ever hold ({limit} bytes); raise the heap limit"
-    )]
-    TooLarge {
-        /// Bytes of the object.
-        requested: u64,
-        /// The heap's limit.
-        limit: usize,
-    },
+///
+/// It is four bytes long, so that the result of an allocation travels in registers.
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
+#[error("{}", self.message())]
+pub struct AllocError(NonZeroU32);
+
+impl AllocError {
+    const TOO_LARGE: u32 = 1;
+
+    /// The live objects leave no room for `bytes` more.
+    pub(crate) fn out_of_memory(bytes: usize) -> AllocError {
+        AllocError::new(bytes as u64, 0)
+    }
+
+    /// An object of `bytes` would not fit into the empty heap.
+    pub(crate) fn too_large(bytes: u64) -> AllocError {
+        AllocError::new(bytes, AllocError::TOO_LARGE)
+    }
+
+    fn new(bytes: u64, kind: u32) -> AllocError {
+        // In units of 8 bytes, and one bit for the kind. Sizes beyond that are all "too large".
+        let units = (bytes / 8).clamp(1, u64::from(u32::MAX >> 1)) as u32;
+        AllocError(NonZeroU32::new(units << 1 | kind).unwrap_or(NonZeroU32::MAX))
+    }
+
+    /// Bytes of the object that did not fit (at most 16 GiB are told apart).
+    pub fn requested(self) -> u64 {
+        u64::from(self.0.get() >> 1) * 8
+    }
+
+    /// True when the object would not fit even into the empty heap; false when there was no room
+    /// beside the live objects.
+    pub fn is_too_large(self) -> bool {
+        self.0.get() & AllocError::TOO_LARGE != 0
+    }
+
+    fn message(self) -> String {
+        let bytes = self.requested();
+        if self.is_too_large() {
+            format!(
+                "an object of {bytes} bytes is larger than this heap can ever hold; raise the heap limit"
+            )
+        } else {
+            format!(
+                "out of memory: an object of {bytes} bytes does not fit, even after a full collection; raise the heap limit or drop references"
+            )
+        }
+    }
+}
+
+impl std::fmt::Debug for AllocError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.is_too_large() {
+            "TooLarge"
+        } else {
+            "OutOfMemory"
+        };
+        write!(f, "{kind} {{ requested: {} }}", self.requested())
+    }
 }

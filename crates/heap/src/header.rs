@@ -29,8 +29,9 @@ pub const HEADER_BYTES: usize = 8;
 pub const MARK: u64 = 1;
 /// The object has moved; `aux` is its new reference.
 pub const FORWARDED: u64 = 1 << 1;
-/// Some weak slot, ephemeron key or guardian may name this object (reference counting needs to
-/// know when the count falls to zero).
+/// Somebody wants to know what becomes of this object. For the tracing collectors: it is the key of
+/// an ephemeron, and has not been reached so far in this collection. For reference counting: some
+/// weak slot, ephemeron or guardian may name it.
 pub const WATCHED: u64 = 1 << 8;
 /// The reference-counting write barrier has logged this object in this epoch.
 pub const LOGGED: u64 = 1 << 9;

@@ -22,6 +22,7 @@ use crate::weak::{Guardians, Outcome};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// A garbage-collected heap with collector `C`. Handles are cheap to clone; the memory goes when
 /// the last handle and the last mutator are gone.
@@ -61,18 +62,29 @@ pub(crate) struct State<C: Collector> {
     pub(crate) stats: Stats,
     /// Objects whose weak slots were cleared, when the embedder asked to be told.
     pub(crate) cleared: Option<Vec<Ref>>,
-    /// Objects in use after the last collection.
-    objects_after: u64,
+    /// Objects in use: those after the last collection, and those allocated since.
+    objects: u64,
+    /// Bytes in use when the world last started again, to tell what was allocated since.
+    bytes_after: u64,
 }
 
 impl<C: Collector> State<C> {
     /// How full the heap is.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
-            objects: self.objects_after,
+            objects: self.objects,
             bytes: self.collector.used() as u64,
             capacity: self.collector.committed() as u64,
         }
+    }
+
+    /// Counts what a mutator has allocated; its local has been retired.
+    fn count_allocated(&mut self, objects: u64) {
+        let used = self.collector.used() as u64;
+        let bytes = used.saturating_sub(self.bytes_after);
+        self.bytes_after = used;
+        self.objects += objects;
+        self.stats.allocate(Amount { objects, bytes });
     }
 }
 
@@ -118,7 +130,8 @@ impl<C: Collector> Heap<C> {
                     guardians: Guardians::default(),
                     stats: Stats::new(C::NAME).with_history(config.records),
                     cleared: None,
-                    objects_after: 0,
+                    objects: 0,
+                    bytes_after: 0,
                 }),
                 changed: Condvar::new(),
                 config,
@@ -163,7 +176,8 @@ impl<C: Collector> Heap<C> {
         Mutator::attach(self, roots)
     }
 
-    /// A copy of the statistics.
+    /// A copy of the statistics. What a mutator has allocated is counted when it ends and when the
+    /// world stops.
     pub fn stats(&self) -> Stats {
         self.inner.lock().stats.clone()
     }
@@ -227,18 +241,25 @@ impl<C: Collector> Inner<C> {
 
     /// Counts the calling mutator as parked while `body` runs without touching the heap.
     pub(crate) fn blocking<T>(&self, body: impl FnOnce() -> T) -> T {
+        /// Counts the mutator as running again, also when `body` panics: a count that is too high
+        /// would let the world stop without waiting for somebody else.
+        struct Unpark<'a, C: Collector>(&'a Inner<C>);
+        impl<C: Collector> Drop for Unpark<'_, C> {
+            fn drop(&mut self) {
+                let mut state = self.0.lock();
+                while state.stopping {
+                    state = wait(&self.0.changed, state);
+                }
+                state.parked -= 1;
+            }
+        }
         {
             let mut state = self.lock_running();
             state.parked += 1;
             self.changed.notify_all();
         }
-        let value = body();
-        let mut state = self.lock();
-        while state.stopping {
-            state = wait(&self.changed, state);
-        }
-        state.parked -= 1;
-        value
+        let _unpark = Unpark(self);
+        body()
     }
 
     /// The lock, for a thread that is no mutator: waits while the world is stopped.
@@ -289,8 +310,8 @@ impl<C: Collector> Inner<C> {
         // SAFETY: called by the mutator that owns the core.
         let core = unsafe { &mut *core.as_ptr() };
         let allocated = core.take_allocated();
-        state.stats.allocate(allocated);
         state.collector.retire(&mut core.local);
+        state.count_allocated(allocated);
     }
 
     /// Stops the world and calls `body`. `running` tells whether the caller is a mutator itself.
@@ -318,17 +339,10 @@ impl<C: Collector> Inner<C> {
         while state.parked + usize::from(running) < state.mutators.len() {
             state = wait(&self.changed, state);
         }
-        let result = {
-            let mut world = World::new(self, &mut state, timer);
-            let result = body(&mut world);
-            world.finish();
-            result
-        };
-        state.stopping = false;
-        state.restarts += 1;
-        self.stop.store(false, Ordering::SeqCst);
-        drop(state);
-        self.changed.notify_all();
+        let mut stopped = Stopped { inner: self, state };
+        let mut world = World::new(self, &mut stopped.state, timer);
+        let result = body(&mut world);
+        world.finish();
         Some(result)
     }
 
@@ -336,6 +350,22 @@ impl<C: Collector> Inner<C> {
     pub(crate) fn collect(&self, work: Work) -> bool {
         self.stop_the_world(true, |world| C::collect(world, work))
             .is_some()
+    }
+}
+
+/// While it lives, the world is stopped; also when the collector panics, so that no mutator waits
+/// for ever.
+struct Stopped<'a, C: Collector> {
+    inner: &'a Inner<C>,
+    state: MutexGuard<'a, State<C>>,
+}
+
+impl<C: Collector> Drop for Stopped<'_, C> {
+    fn drop(&mut self) {
+        self.state.stopping = false;
+        self.state.restarts += 1;
+        self.inner.stop.store(false, Ordering::SeqCst);
+        self.inner.changed.notify_all();
     }
 }
 
@@ -368,21 +398,14 @@ impl<'a, C: Collector> World<'a, C> {
     }
 
     fn retire_all(&mut self) {
-        let State {
-            mutators,
-            collector,
-            stats,
-            objects_after,
-            ..
-        } = &mut *self.state;
-        for mutator in mutators {
+        let mut allocated = 0;
+        for mutator in &self.state.mutators {
             // SAFETY: the world is stopped, so nobody else uses the core.
             let core = unsafe { &mut *mutator.core.as_ptr() };
-            let allocated = core.take_allocated();
-            *objects_after += allocated.objects;
-            stats.allocate(allocated);
-            collector.retire(&mut core.local);
+            allocated += core.take_allocated();
+            self.state.collector.retire(&mut core.local);
         }
+        self.state.count_allocated(allocated);
     }
 
     /// The collector.
@@ -478,8 +501,8 @@ impl<'a, C: Collector> World<'a, C> {
             visit(format!("guardian queue[{index}]"), *root);
             index += 1;
         });
-        for root in cleared.iter().flatten() {
-            visit("cleared reference".to_string(), *root);
+        for (i, root) in cleared.iter().flatten().enumerate() {
+            visit(format!("cleared references[{i}]"), *root);
         }
     }
 
@@ -513,7 +536,7 @@ impl<'a, C: Collector> World<'a, C> {
     /// Counts what became of the objects of a collection: for those that mark, `freed` may still
     /// be waiting for the sweeper.
     pub fn tally(&mut self, marked: Amount, copied: Amount, freed: Amount) {
-        self.state.objects_after = self.state.objects_after.saturating_sub(freed.objects);
+        self.state.objects = self.state.objects.saturating_sub(freed.objects);
         if let Some(record) = &mut self.record {
             record.marked += marked;
             record.copied += copied;
@@ -521,9 +544,16 @@ impl<'a, C: Collector> World<'a, C> {
         }
     }
 
+    /// Says how much CPU time of this collection went into marking.
+    pub fn record_marking(&mut self, cpu: Duration) {
+        if let Some(record) = &mut self.record {
+            record.marking += cpu;
+        }
+    }
+
     /// Sets the number of objects in use, when a full trace has counted them.
     pub fn set_objects(&mut self, objects: u64) {
-        self.state.objects_after = objects;
+        self.state.objects = objects;
     }
 
     /// Passes the outcome of weak processing on to an embedder who wants to know.
@@ -543,6 +573,7 @@ impl<'a, C: Collector> World<'a, C> {
 
     fn finish(mut self) {
         self.close_record();
+        self.state.bytes_after = self.state.collector.used() as u64;
         if self.inner.config.sanity
             && let Err(problem) = crate::verify::verify(&mut self)
         {
@@ -552,5 +583,25 @@ impl<'a, C: Collector> World<'a, C> {
                 C::NAME
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectors::MarkSweep;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A failed sanity check used to hang the program in the drop of its mutator.
+    #[test]
+    fn a_panic_while_the_world_is_stopped_lets_it_go_on() {
+        let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default()).unwrap();
+        let mut mutator = heap.mutator();
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            mutator.inspect(|_| -> () { panic!("on purpose") });
+        }));
+        assert!(looked.is_err());
+        mutator.collect();
+        assert_eq!(heap.stats().totals().collections, 1);
     }
 }

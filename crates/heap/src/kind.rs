@@ -4,7 +4,9 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Concurrent, Generational, MarkSweep};
+use crate::collectors::{
+    Concurrent, Generational, Incremental, MarkCompact, MarkSweep, RefCount, Semispace,
+};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -36,11 +38,11 @@ pub trait Program {
 }
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
         /// A collector, as a value.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         pub enum CollectorKind {
-            $($(#[$doc])* $name),+
+            $($(#[doc = $doc])+ $name),+
         }
 
         impl CollectorKind {
@@ -51,6 +53,13 @@ macro_rules! kinds {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(CollectorKind::$name => <$name as Collector>::NAME),+
+                }
+            }
+
+            /// What it is, in a sentence or two.
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(CollectorKind::$name => concat!($($doc),+).trim_ascii()),+
                 }
             }
 
@@ -65,12 +74,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Mark and sweep.
+    /// Stops the world, marks what can be reached, and sweeps lazily: the plain one, and the oracle of the others.
     MarkSweep,
-    /// On-the-fly mark and sweep, by a thread of its own.
+    /// Marks and sweeps in small steps between the steps of the program, with a write barrier.
+    Incremental,
+    /// Marks and sweeps by a thread of its own while the program runs; mutators stop for handshakes only.
     Concurrent,
-    /// Copying nursery, swept old generation.
+    /// Copies what can be reached from one half of the heap to the other.
+    Semispace,
+    /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.
     Generational,
+    /// Marks what can be reached and slides it together, keeping the order of addresses.
+    MarkCompact,
+    /// Counts references, deferred and coalesced, and looks for dead cycles by trial deletion.
+    RefCount,
 }
 
 impl fmt::Display for CollectorKind {

@@ -39,9 +39,9 @@ use crate::heap::{Heap, Inner, World};
 use crate::object;
 use crate::reference::Ref;
 use crate::roots::{GlobalId, RootStack, Roots};
-use crate::shape::{Form, Shape};
+use crate::shape::{Form, Kind, Shape};
 use crate::space::size_class::{SMALLEST, SizeClass};
-use crate::stats::{Amount, Cause};
+use crate::stats::Cause;
 use crate::weak::GuardianId;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -52,12 +52,24 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Core<C: Collector> {
     pub(crate) local: C::Local,
     pub(crate) stack: RootStack,
-    allocated: Amount,
+    /// Objects allocated since this was last asked for.
+    allocated: u64,
 }
 
 impl<C: Collector> Core<C> {
-    pub(crate) fn take_allocated(&mut self) -> Amount {
+    pub(crate) fn take_allocated(&mut self) -> u64 {
         std::mem::take(&mut self.allocated)
+    }
+
+    /// # Safety
+    /// `address` is memory for an object with this header, its slots initialised.
+    #[inline(always)]
+    unsafe fn born(&mut self, address: usize, header: Header) -> Ref {
+        self.allocated += 1;
+        let header = C::birth(&self.local, address, header);
+        // SAFETY: promised by the caller.
+        unsafe { object::set_header(address, header) };
+        Ref::from_address(address)
     }
 }
 
@@ -82,7 +94,7 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
             let core = Box::new(Core {
                 local,
                 stack,
-                allocated: Amount::default(),
+                allocated: 0,
             });
             NonNull::from(Box::leak(core))
         });
@@ -150,53 +162,103 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
     /// Debug assertion: the shape is fixed and belongs to this heap.
     #[inline(always)]
     pub fn allocate(&mut self, shape: &Shape) -> Result<Ref, AllocError> {
+        // SAFETY: there are no references to be kept or stored.
+        unsafe { self.allocate_with(shape, []) }
+    }
+
+    /// Allocates an object of a fixed shape whose first slots are the references `initial`; all
+    /// that follows is zero. If a collection is necessary, `initial` are roots meanwhile.
+    ///
+    /// Debug assertion: as for [`Mutator::allocate`], and the first slots are strong references.
+    ///
+    /// # Safety
+    /// The contract of the [module](self), for `initial`; the first slots of the shape are strong
+    /// references.
+    #[inline(always)]
+    pub unsafe fn allocate_with<const N: usize>(
+        &mut self,
+        shape: &Shape,
+        initial: [Ref; N],
+    ) -> Result<Ref, AllocError> {
+        self.check_fixed(shape, N);
+        let request = Request {
+            bytes: shape.bytes as usize,
+            class: shape.class,
+        };
+        let core = self.core_mut();
+        let Some(address) = C::allocate(&mut core.local, request) else {
+            return self.allocate_slowly(shape, initial);
+        };
+        // SAFETY: the memory is ours, of the size asked for, and not yet visible to anyone.
+        unsafe {
+            if !C::ZEROED {
+                clear_small(address + HEADER_BYTES, request.bytes - HEADER_BYTES);
+            }
+            for (slot, value) in initial.into_iter().enumerate() {
+                C::initialise(&mut core.local, value);
+                object::store(object::slot_address(address, slot), value);
+            }
+            Ok(core.born(address, shape.header))
+        }
+    }
+
+    /// The slow path of [`Mutator::allocate_with`]: with `initial` on the stack of roots.
+    #[cold]
+    #[inline(never)]
+    fn allocate_slowly<const N: usize>(
+        &mut self,
+        shape: &Shape,
+        initial: [Ref; N],
+    ) -> Result<Ref, AllocError> {
+        let base = self.core().stack.len();
+        for value in initial {
+            self.stack().push(value);
+        }
+        let request = Request {
+            bytes: shape.bytes as usize,
+            class: shape.class,
+        };
+        let memory = self.memory_slowly(request);
+        let core = self.core_mut();
+        let initial: [Ref; N] = std::array::from_fn(|i| core.stack.get(base + i));
+        core.stack.truncate(base);
+        let address = memory?;
+        let inner: *const Inner<C> = Arc::as_ptr(&self.inner);
+        let core = self.core_mut();
+        // SAFETY: as for `allocate_with`; the references were just read from their roots.
+        unsafe {
+            let payload = (address + HEADER_BYTES) as *mut u8;
+            std::ptr::write_bytes(payload, 0, request.bytes - HEADER_BYTES);
+            let new = core.born(address, shape.header);
+            for (slot, value) in initial.into_iter().enumerate() {
+                // With the whole barrier: a large object may be born old.
+                let slot = object::slot_address(address, slot);
+                C::store(&mut core.local, &(*inner).shapes, address, slot, value);
+            }
+            Ok(new)
+        }
+    }
+
+    /// The debug assertion of allocations of fixed shapes.
+    #[inline(always)]
+    fn check_fixed(&self, shape: &Shape, initial: usize) {
         debug_assert!(
             shape.heap == self.inner.number,
             "the shape belongs to another heap"
         );
         debug_assert!(!shape.is_array(), "an array needs a length: allocate_array");
-        let request = Request {
-            bytes: shape.bytes as usize,
-            class: shape.class,
-        };
-        let address = self.memory(request)?;
-        // SAFETY: the memory is ours, of the size asked for, and not yet visible to anyone.
-        unsafe {
-            clear_small(address + HEADER_BYTES, shape.bytes as usize - HEADER_BYTES);
-            Ok(self.born(address, shape.header))
-        }
-    }
-
-    /// Allocates an object of a fixed shape whose first slots are the references `initial`; all
-    /// that follows is zero. The references are read from where they stand after the memory was
-    /// found, so they must be indices of the stack of roots.
-    ///
-    /// Debug assertion: as for [`Mutator::allocate`], and the first slots are strong references.
-    #[inline(always)]
-    pub fn allocate_with<const N: usize>(
-        &mut self,
-        shape: &Shape,
-        initial: [usize; N],
-    ) -> Result<Ref, AllocError> {
-        debug_assert!(
-            shape.heap == self.inner.number,
-            "the shape belongs to another heap"
-        );
-        let request = Request {
-            bytes: shape.bytes as usize,
-            class: shape.class,
-        };
-        let address = self.memory(request)?;
-        let core = self.core_mut();
-        // SAFETY: as for `allocate`; the slots are within the object.
-        unsafe {
-            clear_small(address + HEADER_BYTES, shape.bytes as usize - HEADER_BYTES);
-            for (slot, index) in initial.into_iter().enumerate() {
-                let value = core.stack.get(index);
-                C::initialise(&mut core.local, value);
-                object::store(object::slot_address(address, slot), value);
-            }
-            Ok(self.born(address, shape.header))
+        if cfg!(debug_assertions) && initial > 0 {
+            let info = self.inner.shapes.info(shape.id());
+            let fields = info.map_or(&[][..], |info| &info.fields);
+            let strong = (0..initial).all(|slot| {
+                fields
+                    .iter()
+                    .any(|f| f.kind == Kind::Reference && f.slot() == slot)
+            });
+            assert!(
+                strong,
+                "the first {initial} slots are not all strong references"
+            );
         }
     }
 
@@ -212,56 +274,34 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
         debug_assert!(shape.is_array(), "not an array shape");
         let bytes = shape.array_bytes(length).max(SMALLEST as u64);
         if bytes > crate::reference::ADDRESS_LIMIT as u64 {
-            let limit = self.inner.config.max_bytes;
-            return Err(AllocError::TooLarge {
-                requested: bytes,
-                limit,
-            });
+            return Err(AllocError::too_large(bytes));
         }
         let bytes = bytes as usize;
-        let address = self.memory(Request {
-            bytes,
-            class: SizeClass::of(bytes),
-        })?;
-        // SAFETY: as for `allocate`.
+        let class = SizeClass::of(bytes);
+        let request = Request { bytes, class };
+        let fast = C::allocate(&mut self.core_mut().local, request);
+        let cleared = C::ZEROED && fast.is_some();
+        let address = match fast {
+            Some(address) => address,
+            None => self.memory_slowly(request)?,
+        };
+        // SAFETY: as for `allocate_with`.
         unsafe {
-            std::ptr::write_bytes((address + HEADER_BYTES) as *mut u8, 0, bytes - HEADER_BYTES);
-            Ok(self.born(address, shape.header.with_aux(length)))
-        }
-    }
-
-    /// # Safety
-    /// `address` is memory for an object with this header, its slots initialised.
-    #[inline(always)]
-    unsafe fn born(&mut self, address: usize, header: Header) -> Ref {
-        let core = self.core_mut();
-        core.allocated.objects += 1;
-        let header = C::birth(&core.local, address, header);
-        // SAFETY: promised by the caller.
-        unsafe { object::set_header(address, header) };
-        Ref::from_address(address)
-    }
-
-    #[inline(always)]
-    fn memory(&mut self, request: Request) -> Result<usize, AllocError> {
-        match C::allocate(&mut self.core_mut().local, request) {
-            Some(address) => Ok(address),
-            None => self.memory_slowly(request),
+            if !cleared {
+                std::ptr::write_bytes((address + HEADER_BYTES) as *mut u8, 0, bytes - HEADER_BYTES);
+            }
+            Ok(self.core_mut().born(address, shape.header.with_aux(length)))
         }
     }
 
     #[cold]
     #[inline(never)]
     fn memory_slowly(&mut self, request: Request) -> Result<usize, AllocError> {
-        let limit = self.inner.config.max_bytes;
         for effort in [Effort::Normal, Effort::Limit, Effort::Last] {
             loop {
                 let mut state = self.inner.lock_running();
                 if request.bytes > state.collector.largest() {
-                    return Err(AllocError::TooLarge {
-                        requested: request.bytes as u64,
-                        limit,
-                    });
+                    return Err(AllocError::too_large(request.bytes as u64));
                 }
                 // SAFETY: as for `core_mut`; the collector is a different object.
                 let local = unsafe { &mut (*self.core.as_ptr()).local };
@@ -271,10 +311,16 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                 {
                     Refill::Ready(address) => return Ok(address),
                     Refill::Wait(seen) => {
+                        state.stats.stall();
                         drop(state);
                         self.inner.wait_for_progress(seen);
                     }
+                    Refill::Step(cause) => {
+                        drop(state);
+                        self.inner.collect(Work::Allocation(effort, cause));
+                    }
                     Refill::Pause(cause) => {
+                        state.stats.stall();
                         drop(state);
                         let work = match effort {
                             Effort::Last => break,
@@ -288,12 +334,7 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                 }
             }
         }
-        let used = self.inner.lock_running().collector.used();
-        Err(AllocError::OutOfMemory {
-            requested: request.bytes,
-            used,
-            limit,
-        })
+        Err(AllocError::out_of_memory(request.bytes))
     }
 
     /// Reads the reference in `slot`.
@@ -447,6 +488,48 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                 return value;
             }
         }
+    }
+
+    /// Stops the world and shows it as a graph, so that the answers of [`liveoak_graph`] can be had
+    /// for it: the path that keeps an object alive, what is dead, dominators, retained sizes.
+    ///
+    /// ```
+    /// use liveoak_graph::{dead, histogram, reachable, shortest_path};
+    /// use liveoak_heap::collectors::MarkSweep;
+    /// use liveoak_heap::config::HeapConfig;
+    /// use liveoak_heap::heap::Heap;
+    /// use liveoak_heap::shape::ShapeSpec;
+    ///
+    /// let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default())?;
+    /// let tree = heap.define(ShapeSpec::fixed("Tree").reference("left").reference("right"))?;
+    /// let table = heap.define(ShapeSpec::references("Table"))?;
+    /// let mut mutator = heap.mutator();
+    /// let table = mutator.allocate_array(&table, 4)?;
+    /// mutator.stack().push(table);
+    /// let top = mutator.allocate(&tree)?;
+    /// let table = mutator.stack().get(0);
+    /// // SAFETY: both were read or allocated since the last safepoint.
+    /// unsafe { mutator.write(table, 3, top) };
+    /// let leaf = mutator.allocate(&tree)?;
+    /// // SAFETY: as above; `top` is read again, since an allocation is a safepoint.
+    /// unsafe {
+    ///     let top = mutator.read(mutator.stack_ref().get(0), 3);
+    ///     mutator.write(top, 1, leaf);
+    /// }
+    /// mutator.allocate(&tree)?; // not kept
+    ///
+    /// mutator.observe(|memory| {
+    ///     let path = shortest_path(memory, leaf).unwrap();
+    ///     assert_eq!(path.steps[0].arc.to_string(), "[3]");
+    ///     assert_eq!(path.steps[1].arc.to_string(), ".right");
+    ///     assert_eq!(dead(memory).len(), 1);
+    ///     let live = histogram(memory, reachable(memory));
+    ///     assert_eq!(live.class("Tree").count, 2);
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observe<T>(&mut self, mut look: impl FnMut(&crate::observe::Observed<'_>) -> T) -> T {
+        self.inspect(|world| look(&crate::observe::Observed::new(world)))
     }
 
     /// Makes a global handle.

@@ -76,15 +76,15 @@ pub unsafe fn store(address: usize, value: Ref) {
 #[inline(always)]
 pub unsafe fn bytes(shapes: &ShapeTable, word: Header) -> usize {
     let layout = shapes.layout(word.shape());
-    match layout.form {
-        Form::Fixed | Form::Special => layout.bytes as usize,
-        Form::Free => word.aux() as usize,
-        Form::References | Form::Data => {
-            let raw = HEADER_BYTES + ((word.aux() as usize) << layout.shift);
-            raw.next_multiple_of(8)
-                .max(crate::space::size_class::SMALLEST)
-        }
+    if layout.form == Form::Fixed || layout.form == Form::Special {
+        return layout.bytes as usize;
     }
+    if layout.form == Form::Free {
+        return word.aux() as usize;
+    }
+    let raw = HEADER_BYTES + ((word.aux() as usize) << layout.shift);
+    raw.next_multiple_of(8)
+        .max(crate::space::size_class::SMALLEST)
 }
 
 /// Calls `visit` with the address of every strong reference slot of `object`. True when the shape
@@ -100,25 +100,85 @@ pub unsafe fn each_strong_slot(
     mut visit: impl FnMut(usize),
 ) -> bool {
     let layout = shapes.layout(word.shape());
-    match layout.form {
-        Form::Fixed => {
-            let mut map = layout.map;
-            while map != 0 {
-                visit(slot_address(object, map.trailing_zeros() as usize));
-                map &= map - 1;
-            }
-            false
+    // One likely case after the other; a jump through a table would wait for the layout.
+    if layout.form == Form::Fixed {
+        let mut map = layout.map;
+        while map != 0 {
+            visit(slot_address(object, map.trailing_zeros() as usize));
+            map &= map - 1;
         }
-        Form::References => {
-            for slot in 0..word.aux() as usize {
-                visit(slot_address(object, slot));
-            }
-            false
+        return false;
+    }
+    if layout.form == Form::References {
+        for slot in 0..word.aux() as usize {
+            visit(slot_address(object, slot));
         }
-        Form::Data | Form::Free => false,
-        Form::Special => {
-            each_special_slot(shapes, object, word, &mut visit);
-            true
+        return false;
+    }
+    if layout.form == Form::Special {
+        each_special_slot(shapes, object, word, &mut visit);
+        return true;
+    }
+    false
+}
+
+/// As [`each_strong_slot`], but the last slot first: for a visitor that puts what it is given on a
+/// stack, so that the first slot is taken from it first.
+///
+/// # Safety
+/// As for [`each_strong_slot`].
+#[inline(always)]
+pub unsafe fn each_strong_slot_backwards(
+    shapes: &ShapeTable,
+    object: usize,
+    word: Header,
+    mut visit: impl FnMut(usize),
+) -> bool {
+    let layout = shapes.layout(word.shape());
+    if layout.form == Form::Fixed {
+        let mut map = layout.map;
+        while map != 0 {
+            let slot = 63 - map.leading_zeros();
+            visit(slot_address(object, slot as usize));
+            map &= !(1 << slot);
+        }
+        return false;
+    }
+    if layout.form == Form::References {
+        for slot in (0..word.aux() as usize).rev() {
+            visit(slot_address(object, slot));
+        }
+        return false;
+    }
+    if layout.form == Form::Special {
+        each_special_slot(shapes, object, word, &mut visit);
+        return true;
+    }
+    false
+}
+
+/// Copies the words of an object. Small ones in line, by pieces that may overlap each other.
+///
+/// # Safety
+/// The ranges are memory of the heap, 8-aligned, and do not overlap; `bytes` is a multiple of 8,
+/// and not zero.
+#[inline(always)]
+pub unsafe fn copy(from: usize, to: usize, bytes: usize) {
+    type Pair = [u64; 2];
+    // SAFETY: promised by the caller; every piece lies within the object.
+    unsafe {
+        if bytes <= 16 {
+            let first = *(from as *const u64);
+            let last = *((from + bytes - 8) as *const u64);
+            *(to as *mut u64) = first;
+            *((to + bytes - 8) as *mut u64) = last;
+        } else if bytes <= 32 {
+            let first = *(from as *const Pair);
+            let last = *((from + bytes - 16) as *const Pair);
+            *(to as *mut Pair) = first;
+            *((to + bytes - 16) as *mut Pair) = last;
+        } else {
+            std::ptr::copy_nonoverlapping(from as *const u64, to as *mut u64, bytes / 8);
         }
     }
 }

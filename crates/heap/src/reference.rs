@@ -27,7 +27,7 @@ impl Ref {
     /// The reference to the object whose header is at `address`.
     #[inline(always)]
     pub fn from_address(address: usize) -> Ref {
-        debug_assert!(address % 8 == 0 && address < ADDRESS_LIMIT);
+        debug_assert!(address.is_multiple_of(8) && address < ADDRESS_LIMIT);
         Ref((address >> 2) as u32)
     }
 

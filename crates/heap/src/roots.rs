@@ -28,35 +28,96 @@ impl Roots for Vec<Ref> {
 }
 
 /// A mutator's stack of roots.
-#[derive(Default, Debug)]
+///
+/// It can be used as a stack, by [`push`](RootStack::push) and [`pop`](RootStack::pop), or as the
+/// frames of a machine that keeps its own stack pointer in a register, by
+/// [`put`](RootStack::put): then no operation waits for the length that the one before has
+/// written to memory, which is what makes a push slow.
+///
+/// Invariant: all of `slots` is initialised; those below `length` are roots, the others are not
+/// looked at.
+#[derive(Debug)]
 pub struct RootStack {
-    slots: Vec<Ref>,
+    slots: Box<[Ref]>,
+    length: usize,
+}
+
+impl Default for RootStack {
+    fn default() -> RootStack {
+        RootStack {
+            slots: vec![Ref::NULL; 64].into_boxed_slice(),
+            length: 0,
+        }
+    }
 }
 
 impl RootStack {
     /// Pushes a root and returns its index.
     #[inline(always)]
     pub fn push(&mut self, reference: Ref) -> usize {
-        self.slots.push(reference);
-        self.slots.len() - 1
+        let index = self.length;
+        // SAFETY: the index is the length.
+        unsafe { self.put(index, reference) };
+        index
+    }
+
+    /// Makes `reference` the root at `index` and the last one: what lay above is dropped.
+    ///
+    /// # Safety
+    /// `index` is at most [`len`](RootStack::len); debug builds assert it. (Beyond it lie
+    /// references that were roots once, and would be roots again.)
+    #[inline(always)]
+    pub unsafe fn put(&mut self, index: usize, reference: Ref) {
+        debug_assert!(index <= self.length, "a gap in the stack of roots");
+        if index >= self.slots.len() {
+            self.grow(index);
+        }
+        // SAFETY: `grow` has made room.
+        unsafe { *self.slots.get_unchecked_mut(index) = reference };
+        self.length = index + 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, index: usize) {
+        let mut slots = std::mem::take(&mut self.slots).into_vec();
+        slots.resize((index + 1).max(slots.len() * 2), Ref::NULL);
+        self.slots = slots.into_boxed_slice();
     }
 
     /// Pops the last root; null when there is none.
     #[inline(always)]
     pub fn pop(&mut self) -> Ref {
-        self.slots.pop().unwrap_or(Ref::NULL)
+        match self.length.checked_sub(1) {
+            Some(last) => {
+                self.length = last;
+                self.slots[last]
+            }
+            None => Ref::NULL,
+        }
     }
 
     /// The root at `index`; null when there is none.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Ref {
-        self.slots.get(index).copied().unwrap_or(Ref::NULL)
+        self.as_slice().get(index).copied().unwrap_or(Ref::NULL)
+    }
+
+    /// The root at `index`, unchecked but in debug builds.
+    ///
+    /// # Safety
+    /// `index` is below [`len`](RootStack::len).
+    #[inline(always)]
+    pub unsafe fn at(&self, index: usize) -> Ref {
+        debug_assert!(index < self.length);
+        // SAFETY: promised by the caller, and the length is never beyond the slots.
+        unsafe { *self.slots.get_unchecked(index) }
     }
 
     /// Overwrites the root at `index`; false when there is none.
     #[inline(always)]
     pub fn set(&mut self, index: usize, reference: Ref) -> bool {
-        match self.slots.get_mut(index) {
+        match self.as_mut_slice().get_mut(index) {
             Some(slot) => {
                 *slot = reference;
                 true
@@ -68,28 +129,32 @@ impl RootStack {
     /// How many there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.length
     }
 
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.length == 0
     }
 
     /// Drops all roots from index `length` on.
     #[inline(always)]
     pub fn truncate(&mut self, length: usize) {
-        self.slots.truncate(length);
+        self.length = self.length.min(length);
     }
 
     /// All roots, oldest first.
+    #[inline(always)]
     pub fn as_slice(&self) -> &[Ref] {
-        &self.slots
+        // SAFETY: the length is never beyond the slots.
+        unsafe { self.slots.get_unchecked(..self.length) }
     }
 
     /// All roots, oldest first, to be changed in place.
+    #[inline(always)]
     pub fn as_mut_slice(&mut self) -> &mut [Ref] {
-        &mut self.slots
+        // SAFETY: as above.
+        unsafe { self.slots.get_unchecked_mut(..self.length) }
     }
 }
 
@@ -145,5 +210,30 @@ impl Globals {
                 visit(GlobalId(index as u32), reference);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_and_its_frames() {
+        let mut stack = RootStack::default();
+        for i in 0..1000 {
+            assert_eq!(stack.push(Ref::immediate(i)), i as usize);
+        }
+        assert_eq!(stack.get(999), Ref::immediate(999));
+        assert_eq!(stack.get(1000), Ref::NULL);
+        // SAFETY: 10 is below the length.
+        unsafe { stack.put(10, Ref::immediate(7)) };
+        assert_eq!(stack.len(), 11);
+        assert_eq!(stack.pop(), Ref::immediate(7));
+        assert_eq!(stack.pop(), Ref::immediate(9));
+        stack.truncate(3);
+        assert!(stack.set(2, Ref::NULL) && !stack.set(3, Ref::NULL));
+        assert_eq!(stack.as_slice().len(), 3);
+        stack.truncate(0);
+        assert!(stack.is_empty() && stack.pop().is_null());
     }
 }

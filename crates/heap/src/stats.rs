@@ -223,12 +223,21 @@ impl AddAssign for Elapsed {
 ///
 /// This is a system call of some hundred nanoseconds: for pauses and collections, not for single objects.
 pub fn thread_cpu_time() -> Duration {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time that all threads of the process have used since it began; zero where the platform has no such clock.
+pub fn process_cpu_time() -> Duration {
+    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn read_clock(clock: libc::clockid_t) -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `now` is a valid `timespec` that is borrowed exclusively for the call, which only writes to it.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+    let status = unsafe { libc::clock_gettime(clock, &mut now) };
     if status != 0 {
         return Duration::ZERO;
     }
@@ -442,6 +451,8 @@ pub struct Collection {
     /// Wall time from beginning to end, and the CPU time that the collector used in it. For a cycle in slices, the
     /// wall time includes the mutators' turns, and the CPU time does not.
     pub elapsed: Elapsed,
+    /// The part of the CPU time that went into marking; zero if the collector does not time it apart from the rest.
+    pub marking: Duration,
     /// What was done while the mutators ran.
     pub concurrent: Vec<ConcurrentWork>,
     pauses: CollectionPauses,
@@ -510,6 +521,7 @@ pub struct Stats {
     created: Instant,
     next_id: u64,
     allocated: Amount,
+    stalls: u64,
     peak: Usage,
     by_kind: [Totals; CollectionKind::ALL.len()],
     pauses: Pauses,
@@ -525,6 +537,7 @@ impl Stats {
             created: Instant::now(),
             next_id: 0,
             allocated: Amount::default(),
+            stalls: 0,
             peak: Usage::default(),
             by_kind: Default::default(),
             pauses: Pauses::new(),
@@ -548,6 +561,11 @@ impl Stats {
     /// Counts objects allocated. Meant for whole batches: a mutator's buffer at a safepoint, not every object.
     pub fn allocate(&mut self, allocated: Amount) {
         self.allocated += allocated;
+    }
+
+    /// Counts an allocation that had to wait for the collector.
+    pub fn stall(&mut self) {
+        self.stalls += 1;
     }
 
     /// Opens the record of a collection that begins now.
@@ -578,6 +596,7 @@ impl Stats {
             copied: Amount::default(),
             freed: Amount::default(),
             elapsed: Elapsed::default(),
+            marking: Duration::ZERO,
             concurrent: Vec::new(),
             pauses: CollectionPauses::default(),
         }
@@ -627,6 +646,11 @@ impl Stats {
     /// Everything allocated so far, as far as it was counted.
     pub fn allocated(&self) -> Amount {
         self.allocated
+    }
+
+    /// How often an allocation had to wait for the collector: for a collection, or for a step of one.
+    pub fn stalls(&self) -> u64 {
+        self.stalls
     }
 
     /// The fullest that the heap was seen at the beginning or end of a collection, each field by itself.

@@ -10,7 +10,7 @@
 //! Invariant between two calls: every object that is marked has had all its strong slots pushed,
 //! and every reference pushed is marked, in the queue, or on the stack.
 
-use crate::header::MARK;
+use crate::header::{Header, MARK, WATCHED};
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
@@ -28,6 +28,8 @@ pub struct Marker<'a> {
     queued: usize,
     /// Objects with weak slots or ephemerons that were marked: weak processing wants them.
     pub specials: Vec<Ref>,
+    /// Watched objects that were marked; see [`crate::weak::Fate::watch`].
+    found: Vec<Ref>,
     /// Objects marked.
     pub objects: u64,
     /// Their bytes.
@@ -46,6 +48,7 @@ impl<'a> Marker<'a> {
             head: 0,
             queued: 0,
             specials: Vec::new(),
+            found: Vec::new(),
             objects: 0,
             bytes: 0,
         }
@@ -103,7 +106,7 @@ impl<'a> Marker<'a> {
             if object::is_marked(word, self.sense) {
                 return;
             }
-            object::set_header(address, crate::header::Header(word.0 ^ MARK));
+            object::set_header(address, Header(word.0 ^ MARK));
             self.objects += 1;
             self.bytes += object::bytes(self.shapes, word) as u64;
             let stack = &mut self.stack;
@@ -115,6 +118,10 @@ impl<'a> Marker<'a> {
             });
             if special {
                 self.specials.push(reference);
+            }
+            if word.has(WATCHED) {
+                object::set_header(address, Header((word.0 ^ MARK) & !WATCHED));
+                self.found.push(reference);
             }
         }
     }
@@ -139,5 +146,18 @@ impl crate::weak::Fate for Marker<'_> {
 
     fn take_specials(&mut self) -> Vec<Ref> {
         std::mem::take(&mut self.specials)
+    }
+
+    unsafe fn watch(&mut self, key: Ref) -> bool {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let word = object::header(key.address());
+            object::set_header(key.address(), Header(word.0 | WATCHED));
+        }
+        true
+    }
+
+    fn take_found(&mut self) -> Vec<Ref> {
+        std::mem::take(&mut self.found)
     }
 }

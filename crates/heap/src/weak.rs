@@ -18,7 +18,7 @@
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// A collector's answer about objects, during one collection.
 pub trait Fate {
@@ -44,6 +44,21 @@ pub trait Fate {
     /// Takes the surviving objects of special shape that were met since the last call, at their
     /// new places.
     fn take_specials(&mut self) -> Vec<Ref>;
+
+    /// Asks to be told when the object `key`, which has not survived so far, is found to survive.
+    /// False when this collector cannot tell: then all such keys are looked at again in rounds,
+    /// which is quadratic for long chains of ephemerons.
+    ///
+    /// # Safety
+    /// As for [`Fate::survivor`].
+    unsafe fn watch(&mut self, _key: Ref) -> bool {
+        false
+    }
+
+    /// Takes the keys of [`Fate::watch`] (as they were given) that have been found to survive.
+    fn take_found(&mut self) -> Vec<Ref> {
+        Vec::new()
+    }
 }
 
 /// Names a guardian of a heap.
@@ -99,7 +114,7 @@ pub unsafe fn process<F: Fate>(
     fate: &mut F,
 ) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut ephemerons = Vec::new();
+    let mut ephemerons = Pending::default();
     // SAFETY: passed on from the caller, here and below.
     unsafe {
         let before = settle(shapes, fate, &mut ephemerons);
@@ -114,7 +129,7 @@ pub unsafe fn process<F: Fate>(
         for &special in before.iter().chain(&after) {
             clear_dead(shapes, fate, special, Strength::Phantom, &mut outcome);
         }
-        for ephemeron in ephemerons {
+        for ephemeron in ephemerons.into_rest() {
             let (key, value) = ephemeron_slots(shapes, ephemeron);
             object::store(key, Ref::NULL);
             object::store(value, Ref::NULL);
@@ -123,45 +138,79 @@ pub unsafe fn process<F: Fate>(
     outcome
 }
 
+/// Ephemerons whose key has not survived so far.
+#[derive(Default)]
+struct Pending {
+    /// Those whose key is being watched, by key.
+    by_key: HashMap<Ref, Vec<Ref>>,
+    /// Those whose key must be asked about again.
+    in_rounds: Vec<Ref>,
+}
+
+impl Pending {
+    fn into_rest(self) -> impl Iterator<Item = Ref> {
+        self.by_key.into_values().flatten().chain(self.in_rounds)
+    }
+}
+
 /// Traces until nothing changes, ephemerons included. Returns the specials met; ephemerons whose
 /// key is still dead are left in `pending`.
-unsafe fn settle<F: Fate>(shapes: &ShapeTable, fate: &mut F, pending: &mut Vec<Ref>) -> Vec<Ref> {
+unsafe fn settle<F: Fate>(shapes: &ShapeTable, fate: &mut F, pending: &mut Pending) -> Vec<Ref> {
     let mut met = Vec::new();
     loop {
-        // SAFETY: passed on from the caller.
-        unsafe { fate.drain() };
-        let fresh = fate.take_specials();
-        // SAFETY: specials are surviving objects at their new places.
-        pending.extend(fresh.iter().copied().filter(|&special| unsafe {
-            object::special(shapes, object::header(special.address()))
-                .ephemeron
-                .is_some()
-        }));
-        met.extend(fresh);
         let mut progress = false;
-        pending.retain(|&ephemeron| {
-            // SAFETY: as above; the slots of a surviving ephemeron hold objects of the heap.
-            unsafe {
-                let (key, value) = ephemeron_slots(shapes, ephemeron);
-                let old = object::load(key);
-                if !old.is_object() {
-                    // A key that is no object never dies; the value is an ordinary reference.
-                    keep_slot(fate, value);
-                    progress = true;
-                    return false;
+        // SAFETY: passed on from the caller; specials are surviving objects at their new places,
+        // and the slots of an ephemeron hold objects of the heap.
+        unsafe {
+            fate.drain();
+            let fresh = fate.take_specials();
+            for &special in &fresh {
+                let info = object::special(shapes, object::header(special.address()));
+                if info.ephemeron.is_some() {
+                    if keep_if_key_survived(shapes, fate, special) {
+                        progress = true;
+                    } else {
+                        let key = object::load(ephemeron_slots(shapes, special).0);
+                        if fate.watch(key) {
+                            pending.by_key.entry(key).or_default().push(special);
+                        } else {
+                            pending.in_rounds.push(special);
+                        }
+                    }
                 }
-                let Some(now) = fate.survivor(old) else {
-                    return true;
-                };
-                object::store(key, now);
-                keep_slot(fate, value);
-                progress = true;
-                false
             }
-        });
+            met.extend(fresh);
+            for key in fate.take_found() {
+                for ephemeron in pending.by_key.remove(&key).unwrap_or_default() {
+                    progress |= keep_if_key_survived(shapes, fate, ephemeron);
+                }
+            }
+            pending.in_rounds.retain(|&ephemeron| {
+                let kept = keep_if_key_survived(shapes, fate, ephemeron);
+                progress |= kept;
+                !kept
+            });
+        }
         if !progress {
             return met;
         }
+    }
+}
+
+/// Keeps the value of an ephemeron whose key has survived (or is no object, and cannot die).
+unsafe fn keep_if_key_survived<F: Fate>(shapes: &ShapeTable, fate: &mut F, ephemeron: Ref) -> bool {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let (key, value) = ephemeron_slots(shapes, ephemeron);
+        let old = object::load(key);
+        if old.is_object() {
+            match fate.survivor(old) {
+                Some(now) => object::store(key, now),
+                None => return false,
+            }
+        }
+        keep_slot(fate, value);
+        true
     }
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`statistics`] | the statistics of a heap as a table and as JSON |
 //! | [`gc_log`] | collections as a log in the form of HotSpot's `-Xlog:gc`, for the viewers that read it |
+//! | [`table`] | plain text in columns |
 //! | [`units`] | sizes, durations and counts for human readers |
 //!
 //! ```
@@ -28,5 +29,5 @@
 
 pub mod gc_log;
 pub mod statistics;
-mod table;
+pub mod table;
 pub mod units;

@@ -3,20 +3,20 @@
 use std::fmt;
 
 /// Rows of cells. The first column is flush left, the others flush right, as wide as their widest cell.
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table that begins with a row of headings.
-    pub(crate) fn new<const N: usize>(headings: [&str; N]) -> Table {
+    pub fn new<const N: usize>(headings: [&str; N]) -> Table {
         Table {
             rows: vec![headings.map(String::from).to_vec()],
         }
     }
 
     /// Adds a row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         debug_assert_eq!(
             N,
             self.rows[0].len(),

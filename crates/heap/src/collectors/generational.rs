@@ -11,14 +11,15 @@
 //! memory access until the rare case, since the generation of an object is a matter of its address.
 //!
 //! Invariants, while the mutators run:
-//! - every slot of an old object that holds a young reference is in some mutator's remembered set;
+//! - every slot of an old object that holds a young reference is in some mutator's remembered set,
+//!   or in that of retired mutators;
 //! - a remembered slot lies in an object that was live when it was stored to;
 //! - after a minor collection, the nursery and all remembered sets are empty.
 
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::HeapConfig;
 use crate::error::HeapError;
-use crate::header::{Header, MARK};
+use crate::header::{Header, MARK, WATCHED};
 use crate::heap::World;
 use crate::memory::Reservation;
 use crate::object;
@@ -34,14 +35,22 @@ use crate::weak::{self, Fate};
 /// A remembered set is cleaned of what it need not hold when it has grown to this many slots.
 const REMEMBERED_LIMIT: usize = 1 << 20;
 
+/// Full collections are the expensive ones here, and what is promoted is likely to live.
+const GROWTH: f64 = 3.0;
+
 /// The generational collector. See the [module text](self).
 pub struct Generational {
     nursery: Nursery,
     old: MarkedSpace,
     /// Where survivors are copied to.
     cache: Cache,
-    /// Copied objects whose slots have not been looked at; kept for its capacity.
-    to_scan: Vec<Ref>,
+    /// Slots of copied objects that still lead into the nursery; kept for its capacity.
+    to_forward: Vec<u32>,
+    /// Remembered slots of mutators that have been retired: a mutator may end before the next
+    /// minor collection, its slots stay.
+    remembered: Vec<u32>,
+    /// Objects in the old generation.
+    old_objects: u64,
     /// What the old generation may grow to.
     old_limit: usize,
     reservation: Reservation,
@@ -101,6 +110,7 @@ impl Local {
 unsafe impl Collector for Generational {
     const NAME: &'static str = "generational";
     const MOVES: bool = true;
+    const ZEROED: bool = true;
     type Local = Local;
 
     fn new(config: &HeapConfig) -> Result<Generational, HeapError> {
@@ -131,12 +141,14 @@ unsafe impl Collector for Generational {
             nursery: Nursery {
                 extent,
                 cursor: extent.start,
-                chunk: (nursery / 8).clamp(BLOCK_BYTES, 1 << 20),
+                chunk: BLOCK_BYTES,
                 unused: 0,
             },
-            old: MarkedSpace::new(old, old_bytes, &policy),
+            old: MarkedSpace::new(old, old_bytes, &policy, GROWTH),
             cache: Cache::default(),
-            to_scan: Vec::new(),
+            to_forward: Vec::new(),
+            remembered: Vec::new(),
+            old_objects: 0,
             old_limit,
             reservation,
         })
@@ -154,25 +166,17 @@ unsafe impl Collector for Generational {
     }
 
     fn retire(&mut self, local: &mut Local) {
-        if local.cursor < local.end {
-            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
-            unsafe {
-                object::set_header(
-                    local.cursor,
-                    Header::free((local.end - local.cursor) as u32),
-                )
-            };
-            self.nursery.unused += local.end - local.cursor;
-        }
-        local.cursor = 0;
-        local.end = 0;
+        self.retire_chunk(local);
+        self.remembered.append(&mut local.remembered);
     }
 
     #[inline(always)]
     fn allocate(local: &mut Local, request: Request) -> Option<usize> {
         let cell = local.cursor;
         let next = cell + request.bytes;
-        if next > local.end {
+        // A large object is born old even when the chunk has room for it: the reserve for the
+        // survivors of the nursery does not count on whole blocks.
+        if next > local.end || request.class.is_large() {
             return None;
         }
         local.cursor = next;
@@ -190,16 +194,19 @@ unsafe impl Collector for Generational {
             local.birth = self.old.sense();
             return self.allocate_large(request, effort);
         }
-        if self.old.space.committed() > self.old_limit {
+        if !self.old_has_room(0) {
             return Refill::Pause(Cause::AllocationFailure);
         }
-        self.retire(local);
+        self.retire_chunk(local);
         let start = self.nursery.cursor;
         let bytes = self.nursery.chunk.min(self.nursery.extent.end() - start);
         if bytes < request.bytes {
             return Refill::Pause(Cause::NurseryFull);
         }
         self.nursery.cursor += bytes;
+        // A chunk at a time, so that what was cleared is still in the cache when it is used.
+        // SAFETY: this part of the nursery has not been given out since the last collection.
+        unsafe { std::ptr::write_bytes(start as *mut u8, 0, bytes) };
         local.cursor = start;
         local.end = start + bytes;
         Self::allocate(local, request).map_or(Refill::Pause(Cause::NurseryFull), Refill::Ready)
@@ -231,9 +238,7 @@ unsafe impl Collector for Generational {
         let full = match work {
             Work::Full(_) => true,
             Work::Step => false,
-            Work::Allocation(..) => {
-                old.is_due() || old.space.committed() > world.collector().old_limit
-            }
+            Work::Allocation(..) => old.is_due() || !world.collector().old_has_room(0),
         };
         if !full {
             return;
@@ -248,6 +253,7 @@ unsafe impl Collector for Generational {
         let marked = unsafe { MarkedSpace::mark(world, |c| &c.reservation, |c| &mut c.old) };
         world.tally(marked, Amount::default(), before.amount().minus(marked));
         world.set_objects(marked.objects);
+        world.collector().old_objects = marked.objects;
     }
 
     unsafe fn each_object(&self, shapes: &ShapeTable, visit: &mut dyn FnMut(usize, Header)) {
@@ -300,16 +306,47 @@ unsafe impl Collector for Generational {
 }
 
 impl Generational {
+    /// True when the old generation can take `bytes` more and still leave the reserve that a minor
+    /// collection may need.
+    fn old_has_room(&mut self, bytes: usize) -> bool {
+        if self.old.space.committed() + bytes <= self.old_limit {
+            return true;
+        }
+        // Blocks that wait for the sweeper may turn out to be empty.
+        self.old.finish_sweep();
+        self.old.space.committed() + bytes <= self.old_limit
+    }
+
+    /// Takes back what is left of a mutator's chunk.
+    fn retire_chunk(&mut self, local: &mut Local) {
+        if local.cursor < local.end {
+            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
+            unsafe {
+                object::set_header(
+                    local.cursor,
+                    Header::free((local.end - local.cursor) as u32),
+                )
+            };
+            self.nursery.unused += local.end - local.cursor;
+        }
+        local.cursor = 0;
+        local.end = 0;
+    }
+
     fn allocate_large(&mut self, request: Request, effort: Effort) -> Refill {
         if effort == Effort::Normal && self.old.would_be_due(request.bytes) {
             return Refill::Pause(Cause::Threshold);
         }
-        if self.old.space.committed() + request.bytes > self.old_limit {
+        if !self.old_has_room(request.bytes) {
             return Refill::Pause(Cause::AllocationFailure);
         }
-        self.old
-            .large(request.bytes)
-            .map_or(Refill::Pause(Cause::AllocationFailure), Refill::Ready)
+        match self.old.large(request.bytes) {
+            Some(address) => {
+                self.old_objects += 1;
+                Refill::Ready(address)
+            }
+            None => Refill::Pause(Cause::AllocationFailure),
+        }
     }
 }
 
@@ -320,7 +357,8 @@ fn minor(world: &mut World<'_, Generational>) {
     let this = world.collector();
     let sense = this.old.sense();
     let extent = this.nursery.extent;
-    let to_scan = std::mem::take(&mut this.to_scan);
+    let to_forward = std::mem::take(&mut this.to_forward);
+    let mut remembered = std::mem::take(&mut this.remembered);
     // The evacuation owns these while it runs, so that roots can be visited through the world.
     let cache = std::mem::take(&mut this.cache);
     let old: *mut MarkedSpace = &mut this.old;
@@ -328,8 +366,9 @@ fn minor(world: &mut World<'_, Generational>) {
         shapes,
         old,
         cache,
-        to_scan,
+        to_forward,
         specials: Vec::new(),
+        found: Vec::new(),
         nursery: extent,
         sense,
         copied: Amount::default(),
@@ -337,16 +376,13 @@ fn minor(world: &mut World<'_, Generational>) {
     // SAFETY: the world is stopped; roots and remembered slots hold objects of this heap.
     unsafe {
         world.each_root(|root| *root = evacuation.forward(*root));
-        world.each_local(|_, local| {
-            let remembered = &mut local.remembered;
-            for (i, &slot) in remembered.iter().enumerate() {
-                if let Some(&ahead) = remembered.get(i + 8) {
-                    object::prefetch((ahead as usize) << 2);
-                }
-                evacuation.forward_slot((slot as usize) << 2);
+        for (i, &slot) in remembered.iter().enumerate() {
+            if let Some(&ahead) = remembered.get(i + 8) {
+                object::prefetch((ahead as usize) << 2);
             }
-            remembered.clear();
-        });
+            evacuation.forward_slot((slot as usize) << 2);
+        }
+        remembered.clear();
         evacuation.drain();
         let (_, shapes, guardians) = world.parts();
         let outcome = weak::process(shapes, guardians, &mut evacuation);
@@ -354,12 +390,13 @@ fn minor(world: &mut World<'_, Generational>) {
     }
     let Evacuation {
         cache,
-        to_scan,
+        to_forward,
         copied,
         ..
     } = evacuation;
     let this = world.collector();
-    this.to_scan = to_scan;
+    this.to_forward = to_forward;
+    this.remembered = remembered;
     this.cache = cache;
     // The survivors count as used; the rest of the runs is taken back, so that blocks can be walked.
     let mut cache = std::mem::take(&mut this.cache);
@@ -371,17 +408,31 @@ fn minor(world: &mut World<'_, Generational>) {
         // SAFETY: the nursery is empty.
         unsafe { std::ptr::write_bytes(extent.start as *mut u8, 0xDB, extent.bytes) };
     }
-    let _ = before;
-    world.tally(Amount::default(), copied, Amount::default());
+    this.old_objects += copied.objects;
+    let survivors = this.old_objects;
+    let freed = Amount {
+        objects: before.objects.saturating_sub(survivors),
+        bytes: before.bytes.saturating_sub(this.used() as u64),
+    };
+    world.tally(Amount::default(), copied, freed);
+    world.set_objects(survivors);
 }
 
 /// One evacuation of the nursery.
+///
+/// What waits is slots, not objects: an object is touched when its slot is taken from the stack,
+/// and its own slots are looked at while it is still in the cache. Depth first, the last slot
+/// first: a structure that was built children first is read from its end to its beginning, as it
+/// lies in memory, which measured better than writing it in the order in which it will be walked.
 struct Evacuation<'a> {
     shapes: &'a ShapeTable,
     old: *mut MarkedSpace,
     cache: Cache,
-    to_scan: Vec<Ref>,
+    /// Addresses of slots, in units of four bytes.
+    to_forward: Vec<u32>,
     specials: Vec<Ref>,
+    /// Watched objects that were copied, at their old places.
+    found: Vec<Ref>,
     nursery: Extent,
     sense: u64,
     copied: Amount,
@@ -389,11 +440,16 @@ struct Evacuation<'a> {
 
 impl Evacuation<'_> {
     #[inline(always)]
+    fn is_young(&self, reference: Ref) -> bool {
+        reference.is_object() && self.nursery.contains(reference.address())
+    }
+
+    #[inline(always)]
     unsafe fn forward_slot(&mut self, slot: usize) {
         // SAFETY: the caller passes a slot that holds a reference of this heap.
         unsafe {
             let old = object::load(slot);
-            if old.is_object() && self.nursery.contains(old.address()) {
+            if self.is_young(old) {
                 object::store(slot, self.evacuate(old));
             }
         }
@@ -401,7 +457,7 @@ impl Evacuation<'_> {
 
     #[inline(always)]
     unsafe fn forward(&mut self, reference: Ref) -> Ref {
-        if reference.is_object() && self.nursery.contains(reference.address()) {
+        if self.is_young(reference) {
             // SAFETY: the caller passes a reference of this heap.
             unsafe { self.evacuate(reference) }
         } else {
@@ -419,25 +475,33 @@ impl Evacuation<'_> {
                 return target;
             }
             let layout = self.shapes.layout(word.shape());
-            let (bytes, class) = match layout.form {
-                Form::Fixed | Form::Special => (layout.bytes as usize, layout.class),
-                _ => {
-                    let bytes = object::bytes(self.shapes, word);
-                    (bytes, SizeClass::of(bytes))
-                }
+            let (bytes, class) = if layout.form == Form::Fixed {
+                (layout.bytes as usize, layout.class)
+            } else {
+                let bytes = object::bytes(self.shapes, word);
+                (bytes, SizeClass::of(bytes))
             };
             let to = match self.cache.take(class) {
                 Some(cell) => cell,
                 None => self.cell_slowly(class),
             };
-            copy_words(from + 8, to + 8, bytes - 8);
-            object::set_header(to, Header(word.0 & !MARK | self.sense));
             let target = Ref::from_address(to);
             object::set_header(from, word.forwarded_to(target));
+            object::set_header(to, Header(word.0 & !MARK | self.sense));
+            object::copy(from + 8, to + 8, bytes - 8);
             self.copied.objects += 1;
             self.copied.bytes += bytes as u64;
-            if layout.form != Form::Data {
-                self.to_scan.push(target);
+            let special = object::each_strong_slot(self.shapes, to, word, |slot| {
+                if self.is_young(object::load(slot)) {
+                    self.to_forward.push((slot >> 2) as u32);
+                }
+            });
+            if special {
+                self.specials.push(target);
+            }
+            if word.has(WATCHED) {
+                object::set_header(to, Header(object::header(to).0 & !WATCHED));
+                self.found.push(reference);
             }
             target
         }
@@ -450,26 +514,6 @@ impl Evacuation<'_> {
         let old = unsafe { &mut *self.old };
         old.cell(&mut self.cache, class)
             .expect("the reserve holds the whole nursery")
-    }
-}
-
-/// Copies a few words in line.
-///
-/// # Safety
-/// The ranges are memory of the heap, 8-aligned, and do not overlap.
-#[inline(always)]
-unsafe fn copy_words(from: usize, to: usize, bytes: usize) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        if bytes <= 64 {
-            let mut at = 0;
-            while at < bytes {
-                *((to + at) as *mut u64) = *((from + at) as *const u64);
-                at += 8;
-            }
-        } else {
-            std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes);
-        }
     }
 }
 
@@ -489,22 +533,32 @@ impl Fate for Evacuation<'_> {
     }
 
     unsafe fn drain(&mut self) {
-        while let Some(next) = self.to_scan.pop() {
-            let address = next.address();
-            // SAFETY: what is to be scanned was copied just now.
+        while let Some(slot) = self.to_forward.pop() {
+            let slot = (slot as usize) << 2;
+            // SAFETY: the slot is in an object that was copied just now, and leads into the
+            // nursery.
             unsafe {
-                let word = object::header(address);
-                let shapes = self.shapes;
-                let special =
-                    object::each_strong_slot(shapes, address, word, |slot| self.forward_slot(slot));
-                if special {
-                    self.specials.push(next);
-                }
+                let now = self.evacuate(object::load(slot));
+                object::store(slot, now);
             }
         }
     }
 
     fn take_specials(&mut self) -> Vec<Ref> {
         std::mem::take(&mut self.specials)
+    }
+
+    unsafe fn watch(&mut self, key: Ref) -> bool {
+        // SAFETY: promised by the caller; an object that has not survived is in the nursery, and
+        // not forwarded.
+        unsafe {
+            let word = object::header(key.address());
+            object::set_header(key.address(), Header(word.0 | WATCHED));
+        }
+        true
+    }
+
+    fn take_found(&mut self) -> Vec<Ref> {
+        std::mem::take(&mut self.found)
     }
 }

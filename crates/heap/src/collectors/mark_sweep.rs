@@ -20,6 +20,10 @@ use crate::space::marked::MarkedSpace;
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::{Amount, Cause, CollectionKind};
 
+/// A quarter more than what is live: this is the collector for those who want to save memory, and
+/// marking is cheap.
+const GROWTH: f64 = 1.25;
+
 /// The mark-sweep collector. See the [module text](self).
 pub struct MarkSweep {
     space: MarkedSpace,
@@ -46,7 +50,7 @@ unsafe impl Collector for MarkSweep {
             start: reservation.start(),
             bytes: config.max_bytes,
         };
-        let space = MarkedSpace::new(extent, config.max_bytes, config);
+        let space = MarkedSpace::new(extent, config.max_bytes, config, GROWTH);
         Ok(MarkSweep { space, reservation })
     }
 

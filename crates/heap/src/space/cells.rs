@@ -12,6 +12,8 @@
 //!   in a cache, or nowhere (full);
 //! - a block in `partial` has been swept since the last marking, and its `first_run` is a free run.
 
+mod freeing;
+
 use super::pool::{BlockIndex, Pool};
 use super::size_class::{self, SizeClass};
 use super::{BLOCK_BYTES, Extent};
@@ -21,7 +23,7 @@ use crate::shape::ShapeTable;
 
 /// What a block is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Use {
+pub(super) enum Use {
     Free,
     /// Cells; true when it waits for the sweeper.
     Cells {
@@ -36,10 +38,10 @@ enum Use {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct BlockMeta {
-    usage: Use,
+pub(super) struct BlockMeta {
+    pub(super) usage: Use,
     /// First free run, or 0. Meaningful for blocks in `partial`.
-    first_run: usize,
+    pub(super) first_run: usize,
 }
 
 /// What a sweep did.
@@ -140,12 +142,12 @@ impl Cache {
     }
 }
 
-unsafe fn run_link(run: usize) -> usize {
+pub(super) unsafe fn run_link(run: usize) -> usize {
     // SAFETY: the caller passes a free run, whose second word is its link.
     unsafe { *((run + 8) as *const usize) }
 }
 
-unsafe fn write_run(run: usize, bytes: usize, next: usize) {
+pub(super) unsafe fn write_run(run: usize, bytes: usize, next: usize) {
     // SAFETY: the caller passes free memory of at least 16 bytes.
     unsafe {
         object::set_header(run, Header::free(bytes as u32));
@@ -249,11 +251,11 @@ unsafe fn sweep_cells(start: usize, class: SizeClass, live: impl Fn(Header) -> b
 /// The space itself. Not thread-safe: it stands behind the heap's lock.
 #[derive(Debug)]
 pub struct CellSpace {
-    pool: Pool,
-    meta: Vec<BlockMeta>,
-    partial: Vec<Vec<BlockIndex>>,
+    pub(super) pool: Pool,
+    pub(super) meta: Vec<BlockMeta>,
+    pub(super) partial: Vec<Vec<BlockIndex>>,
     unswept: Vec<Vec<BlockIndex>>,
-    large: Vec<BlockIndex>,
+    pub(super) large: Vec<BlockIndex>,
     unswept_blocks: usize,
 }
 
@@ -587,7 +589,7 @@ impl CellSpace {
         swept
     }
 
-    fn free_large_blocks(&mut self, head: BlockIndex) {
+    pub(super) fn free_large_blocks(&mut self, head: BlockIndex) {
         let Use::LargeHead { blocks } = self.meta[head.0 as usize].usage else {
             return;
         };

@@ -20,7 +20,7 @@ use crate::memory::Reservation;
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
-use crate::stats::Amount;
+use crate::stats::{Amount, Timer};
 use crate::trace::Marker;
 use crate::weak;
 
@@ -36,18 +36,21 @@ pub struct MarkedSpace {
     /// Kept between markings for its capacity.
     mark_stack: Vec<Ref>,
     config: HeapConfig,
+    growth: f64,
 }
 
 impl MarkedSpace {
-    /// A space over `extent`, of which at most `limit` bytes may be in use.
-    pub fn new(extent: Extent, limit: usize, config: &HeapConfig) -> MarkedSpace {
+    /// A space over `extent`, of which at most `limit` bytes may be in use. `growth` is the growth
+    /// that suits the collector.
+    pub fn new(extent: Extent, limit: usize, config: &HeapConfig, growth: f64) -> MarkedSpace {
         MarkedSpace {
             space: CellSpace::new(extent, limit),
             sense: 0,
             used: 0,
-            threshold: config.next_threshold(0),
+            threshold: config.next_threshold(0, growth),
             mark_stack: Vec::new(),
             config: config.clone(),
+            growth,
         }
     }
 
@@ -116,7 +119,8 @@ impl MarkedSpace {
         address
     }
 
-    fn finish_sweep(&mut self) {
+    /// Sweeps everything that still waits.
+    pub fn finish_sweep(&mut self) {
         let sense = self.sense;
         // SAFETY: `sense` tells the dead apart by the invariant.
         unsafe {
@@ -151,6 +155,7 @@ impl MarkedSpace {
     ) -> Amount {
         let this = of(world.collector());
         this.finish_sweep();
+        let timer = Timer::start();
         let sense = this.sense ^ MARK;
         let stack = std::mem::take(&mut this.mark_stack);
         let mut marker = Marker::new(world.shapes(), sense, stack);
@@ -162,6 +167,7 @@ impl MarkedSpace {
             weak::process(shapes, guardians, &mut marker)
         };
         world.report_cleared(outcome);
+        world.record_marking(timer.stop().cpu);
         let marked = Amount {
             objects: marker.objects,
             bytes: marker.bytes,
@@ -176,9 +182,11 @@ impl MarkedSpace {
                 .sweep_large(shapes, |word| object::is_marked(word, sense))
         };
         this.used = marked.bytes as usize;
-        this.threshold = this.config.next_threshold(this.used);
-        // Free blocks beyond the new threshold will not be needed soon.
-        let keep = this.threshold.saturating_sub(this.space.committed()) / BLOCK_BYTES;
+        this.threshold = this.config.next_threshold(this.used, this.growth);
+        // Free blocks beyond the new threshold will not be needed soon. A quarter more is kept, so
+        // that a heap that breathes does not give memory away only to ask for it again.
+        let keep = this.threshold.saturating_sub(this.space.committed()) + this.threshold / 4;
+        let keep = keep / BLOCK_BYTES;
         let collector = world.collector();
         let reservation: *const Reservation = reservation(collector);
         // SAFETY: the reservation is not changed by anything here.

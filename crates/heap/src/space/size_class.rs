@@ -93,7 +93,7 @@ mod tests {
             let class = SizeClass::of(bytes);
             assert!(class.cell() >= bytes);
             assert!(class.0 == 0 || SizeClass(class.0 - 1).cell() < bytes);
-            assert!(class.cell() % 8 == 0);
+            assert!(class.cell().is_multiple_of(8));
         }
         assert!(SizeClass::of(LARGEST + 1).is_large());
     }

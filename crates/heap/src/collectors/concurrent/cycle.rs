@@ -11,7 +11,7 @@ use crate::lock;
 use crate::object;
 use crate::stats::{
     Amount, Cause, CollectionKind, ConcurrentPhase, ConcurrentWork, Elapsed, Pause, PausePhase,
-    Stats, Usage,
+    Stats, Timer, Usage,
 };
 use crate::weak;
 use std::sync::Arc;
@@ -192,8 +192,10 @@ pub(super) fn finish(world: Stopped<'_, '_>) {
 pub(super) fn full(world: Stopped<'_, '_>, cause: Cause) {
     finish(world);
     world.begin(CollectionKind::Full, cause);
+    let timer = Timer::start();
     flip(world);
     mark_all(world);
+    world.record_marking(timer.stop().cpu);
     finish(world);
     world.collector().release();
 }
@@ -265,6 +267,9 @@ fn record_pause(world: Stopped<'_, '_>, phase: PausePhase, before: Usage) {
         bytes_after: after.bytes,
     };
     this.current.cpu += elapsed.cpu;
+    if phase != PausePhase::SweepStep {
+        record.marking += elapsed.cpu;
+    }
     stats.pause(record, pause);
 }
 
@@ -278,6 +283,9 @@ fn end_stretch(this: &mut Concurrent, work: &mut WorkState, stats: &Stats, phase
         cpu: std::mem::take(&mut work.cpu),
     };
     if let Some(record) = &mut this.current.record {
+        if phase == ConcurrentPhase::Mark {
+            record.marking += elapsed.cpu;
+        }
         record.concurrent.push(ConcurrentWork {
             phase,
             start,

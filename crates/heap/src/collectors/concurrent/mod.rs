@@ -102,7 +102,6 @@ pub struct Concurrent {
     marked_cycles: u64,
     /// See [`Collector::progress`].
     progress: u64,
-    stalls: u64,
     shared: Arc<Shared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -220,7 +219,6 @@ unsafe impl Collector for Concurrent {
             warmed: 0,
             marked_cycles: 0,
             progress: 0,
-            stalls: 0,
             shared: Arc::new(Shared {
                 work: Mutex::default(),
                 greys: Mutex::default(),
@@ -370,15 +368,6 @@ unsafe impl Collector for Concurrent {
 
     fn progress(&self) -> u64 {
         self.progress
-    }
-}
-
-impl Heap<Concurrent> {
-    /// How often an allocation has had to wait for the collector, since the heap was made: because
-    /// no memory was left before the cycle under way had freed some. The pauses of the handshakes
-    /// do not count.
-    pub fn allocation_stalls(&self) -> u64 {
-        self.inner.lock().collector.stalls
     }
 }
 

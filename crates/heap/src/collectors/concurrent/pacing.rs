@@ -8,6 +8,8 @@
 use crate::config::HeapConfig;
 use crate::space::BLOCK_BYTES;
 
+/// The growth that suits this collector, unless the settings say otherwise.
+const GROWTH: f64 = 2.0;
 /// What is kept free in any case: some blocks for each mutator to allocate from. In a small heap,
 /// no more than a sixteenth.
 const SPARE: usize = 64 * BLOCK_BYTES;
@@ -62,7 +64,7 @@ impl Pacer {
 
     fn set_trigger(&mut self, live: usize, used: usize) {
         let limit = self.config.max_bytes;
-        let grown = self.config.next_threshold(live);
+        let grown = self.config.next_threshold(live, GROWTH);
         let reserve = (grown as f64 * self.rate * 1.5) as usize + SPARE.min(limit / 16);
         let safe = limit.saturating_sub(reserve);
         // However busy the mutators are, a part of what is free is used before the next cycle:

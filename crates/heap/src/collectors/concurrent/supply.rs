@@ -91,7 +91,6 @@ impl Concurrent {
     pub(super) fn no_memory(&mut self, local: &mut Local, effort: Effort) -> Refill {
         if self.in_flight > 0 {
             // The thread is about to give blocks back.
-            self.stalls += 1;
             return Refill::Wait(self.progress);
         }
         if effort > Effort::Normal {
@@ -108,7 +107,6 @@ impl Concurrent {
         if self.phase != Phase::Mark {
             self.request(Cause::AllocationFailure);
         }
-        self.stalls += 1;
         Refill::Wait(self.progress)
     }
 

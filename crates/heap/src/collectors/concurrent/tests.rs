@@ -3,7 +3,7 @@
 use super::{Concurrent, Phase};
 use crate::collector::{Collector, Effort, Refill, Request};
 use crate::config::HeapConfig;
-use crate::error::{AllocError, HeapError};
+use crate::error::HeapError;
 use crate::header::USER_FLAG_0;
 use crate::heap::Heap;
 use crate::mutator::Mutator;
@@ -187,7 +187,7 @@ fn out_of_memory_is_an_error_and_the_heap_goes_on() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, AllocError::OutOfMemory { .. }));
+    assert!(!error.is_too_large());
     let head = mutator.stack().get(list);
     let count = length(mutator, head);
     assert!(count * 16 > 900 << 10, "only {count} pairs fitted");
@@ -220,7 +220,6 @@ fn an_allocation_waits_for_the_cycle_under_way_and_then_for_one_more() {
     assert_eq!(blocks, 8);
     assert_eq!(seen, collector.progress());
     assert!(collector.requested.is_some(), "a cycle was asked for");
-    assert_eq!(collector.stalls, 1);
     // A cycle was marked meanwhile, and has found nothing.
     collector.marked_cycles += 1;
     assert!(matches!(

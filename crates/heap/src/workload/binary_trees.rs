@@ -2,9 +2,9 @@
 
 use super::WorkloadError;
 use super::trees::{count, make_tree};
-use liveoak_heap::collector::Collector;
-use liveoak_heap::heap::Heap;
-use liveoak_heap::shape::ShapeSpec;
+use crate::collector::Collector;
+use crate::heap::Heap;
+use crate::shape::ShapeSpec;
 use std::fmt::Write;
 
 /// Runs it for trees up to `depth`, and gives the checksum.
@@ -15,15 +15,16 @@ pub fn run<C: Collector>(heap: &Heap<C>, depth: i32) -> Result<String, WorkloadE
             .reference("right"),
     )?;
     let mutator = &mut heap.mutator();
-    let stretch = make_tree(mutator, &node, depth + 1)?;
+    let stretch = make_tree(mutator, &node, depth + 1, 0)?;
     let mut checksum = format!("binary-trees {depth} stretch={}", count(mutator, stretch));
-    let long_lived = make_tree(mutator, &node, depth)?;
+    let long_lived = make_tree(mutator, &node, depth, 0)?;
+    mutator.stack().truncate(0);
     let long_lived = mutator.stack().push(long_lived);
     for d in (4..=depth).step_by(2) {
         let iterations = 1u64 << (depth - d + 4);
         let mut check = 0;
         for _ in 0..iterations {
-            let tree = make_tree(mutator, &node, d)?;
+            let tree = make_tree(mutator, &node, d, 1)?;
             check += count(mutator, tree);
         }
         let _ = write!(checksum, " {d}={iterations}:{check}");

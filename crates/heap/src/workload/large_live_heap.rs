@@ -2,20 +2,25 @@
 //! it at random.
 
 use super::WorkloadError;
-use liveoak_heap::collector::Collector;
-use liveoak_heap::error::AllocError;
-use liveoak_heap::heap::Heap;
-use liveoak_heap::mutator::Mutator;
-use liveoak_heap::reference::Ref;
-use liveoak_heap::shape::{Shape, ShapeSpec};
-use liveoak_heap::stats::{Elapsed, Timer};
+use crate::collector::Collector;
+use crate::error::AllocError;
+use crate::heap::Heap;
+use crate::mutator::Mutator;
+use crate::reference::Ref;
+use crate::shape::{Shape, ShapeSpec};
+use crate::stats::{Elapsed, Stats, Timer, process_cpu_time};
 use std::time::Duration;
 
-const OPERATIONS: u64 = 10_240_000;
+/// Operations in a batch.
 const BATCH: u64 = 256;
+/// There is a batch for so many objects of the table.
+const OBJECTS_PER_BATCH: u64 = 250;
+
+/// Objects of the table in the benchmark: half of them entries, half leaves.
+pub const OBJECTS: u64 = 10_000_000;
 
 /// How large the table is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Entries, each with a leaf.
     pub entries: u64,
@@ -23,11 +28,16 @@ pub struct Size {
     pub bucket_bits: u32,
 }
 
-/// The size that the benchmark is run with.
-pub const FULL: Size = Size {
-    entries: 5_000_000,
-    bucket_bits: 20,
-};
+impl Size {
+    /// A table of about so many objects: eight for a bucket, more or less, as in the benchmark.
+    pub fn of(objects: u64) -> Size {
+        Size {
+            // `pick` multiplies 32 bits by this.
+            entries: (objects / 2).clamp(1, u64::from(u32::MAX)),
+            bucket_bits: (objects / 8).max(2).ilog2().min(28),
+        }
+    }
+}
 
 const KEY: usize = 0;
 const VALUE: usize = 2;
@@ -40,15 +50,22 @@ const CELL_NEXT: usize = 2;
 pub struct Outcome {
     /// The checksum.
     pub checksum: String,
-    /// CPU time of the thread until the table was built.
-    pub setup: Elapsed,
+    /// CPU time of the process until the table was built.
+    pub setup_cpu: Duration,
     /// The longest batch, by CPU time of the thread and by the wall clock (each by itself).
     pub max: Elapsed,
     /// The 99.9th percentile, likewise.
     pub p999: Elapsed,
+    /// The statistics after the last batch, without the full collection that follows it.
+    pub stats: Stats,
+    /// Bytes of the live objects at the end, headers included.
+    pub live_bytes: usize,
+    /// What the full collection marked, and the CPU time of it; none if the collector does not mark.
+    pub marking: Option<(u64, Duration)>,
 }
 
-fn mix(z: u64) -> u64 {
+/// A bijection that scatters: the finaliser of SplitMix64.
+pub(super) fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
@@ -238,16 +255,13 @@ impl<'a, C: Collector> Table<'a, C> {
     }
 }
 
-/// Builds the table and runs the operations.
-pub fn run<C: Collector>(
-    heap: &Heap<C>,
-    mutator: &mut Mutator<C>,
-) -> Result<Outcome, WorkloadError> {
-    let started = Timer::start();
-    let batches = (OPERATIONS / BATCH) as usize;
+/// Builds a table of `objects` (the benchmark's is [`OBJECTS`]), runs the operations, and collects at the end.
+pub fn run<C: Collector>(heap: &Heap<C>, objects: u64) -> Result<Outcome, WorkloadError> {
+    let mutator = &mut heap.mutator();
+    let batches = (objects / OBJECTS_PER_BATCH).max(1) as usize;
     let mut latencies = vec![Elapsed::default(); batches];
-    let mut table = Table::build(heap, mutator, FULL)?;
-    let setup = started.elapsed();
+    let mut table = Table::build(heap, mutator, Size::of(objects))?;
+    let setup_cpu = process_cpu_time();
     let mut acc = 0;
     let mut op = 0;
     for latency in &mut latencies {
@@ -259,19 +273,43 @@ pub fn run<C: Collector>(
         *latency = timer.stop();
     }
     let checksum = format!("large-live-heap {:016x}", table.hash(acc));
-    let quantile = |by: fn(&Elapsed) -> Duration, index: usize| {
-        let mut all: Vec<Duration> = latencies.iter().map(by).collect();
-        all.sort_unstable();
-        all[index.min(all.len() - 1)]
-    };
-    let at = |index| Elapsed {
-        wall: quantile(|e| e.wall, index),
-        cpu: quantile(|e| e.cpu, index),
-    };
+    let stats = heap.stats();
+    mutator.collect();
     Ok(Outcome {
         checksum,
-        setup,
-        max: at(batches - 1),
-        p999: at(batches * 999 / 1000),
+        setup_cpu,
+        max: quantile(&latencies, batches - 1),
+        p999: quantile(&latencies, batches * 999 / 1000),
+        live_bytes: heap.used(),
+        marking: marking(&stats, &heap.stats()),
+        stats,
     })
+}
+
+/// The element with this index of the sorted latencies, by each clock.
+fn quantile(latencies: &[Elapsed], index: usize) -> Elapsed {
+    let by = |clock: fn(&Elapsed) -> Duration| {
+        let mut all: Vec<Duration> = latencies.iter().map(clock).collect();
+        all.sort_unstable();
+        all[index]
+    };
+    Elapsed {
+        wall: by(|e| e.wall),
+        cpu: by(|e| e.cpu),
+    }
+}
+
+/// What the last full trace between two moments marked, and how long that took; a cycle that was under way at the first
+/// may have ended too. None if it copied instead. A collector that does not time its marking apart from the rest is
+/// charged with the whole collection.
+fn marking(before: &Stats, after: &Stats) -> Option<(u64, Duration)> {
+    let finished = after.totals().collections - before.totals().collections;
+    let mut latest = after.history().rev().take(finished as usize);
+    let last = latest.find(|collection| collection.marked.objects > 0)?;
+    if !last.marking.is_zero() {
+        // Who marks and then slides counts what it slid as copied.
+        let objects = last.marked.objects + last.copied.objects;
+        return Some((objects, last.marking));
+    }
+    (last.copied.objects == 0).then_some((last.marked.objects, last.elapsed.cpu))
 }

@@ -2,20 +2,24 @@
 
 use super::WorkloadError;
 use super::trees::{count, make_tree, populate, spine};
-use liveoak_heap::collector::Collector;
-use liveoak_heap::heap::Heap;
-use liveoak_heap::shape::{Kind, ShapeSpec};
+use crate::collector::Collector;
+use crate::heap::Heap;
+use crate::shape::{Kind, ShapeSpec};
 
-const STRETCH: i32 = 18;
-const LONG_LIVED: i32 = 16;
+/// The depth of the stretch tree in the benchmark.
+pub const STRETCH: i32 = 18;
+/// How much flatter the long-lived tree is than the stretch tree.
+const LONG_LIVED_LESS: i32 = 2;
 const ARRAY: u32 = 500_000;
 
 fn size(depth: i32) -> u64 {
     (1 << (depth + 1)) - 1
 }
 
-/// Runs it, and gives the checksum.
-pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
+/// Runs it with a stretch tree of depth `stretch` (the benchmark's is [`STRETCH`]; a smaller one makes everything but
+/// the array smaller), and gives the checksum.
+pub fn run<C: Collector>(heap: &Heap<C>, stretch: i32) -> Result<String, WorkloadError> {
+    let long_lived_depth = stretch - LONG_LIVED_LESS;
     let node = ShapeSpec::fixed("Node")
         .reference("left")
         .reference("right")
@@ -26,13 +30,15 @@ pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
     let mutator = &mut heap.mutator();
     let (mut trees, mut depths) = (0, 0);
 
-    let stretch = make_tree(mutator, &node, STRETCH)?;
-    depths += spine(mutator, stretch);
+    let tree = make_tree(mutator, &node, stretch, 0)?;
+    depths += spine(mutator, tree);
 
+    mutator.stack().truncate(0);
     let root = mutator.allocate(&node)?;
     let long_lived = mutator.stack().push(root);
-    populate(mutator, &node, LONG_LIVED, long_lived)?;
+    populate(mutator, &node, long_lived_depth, long_lived)?;
 
+    mutator.stack().truncate(1);
     let array = mutator.allocate_array(&doubles, ARRAY)?;
     let array = mutator.stack().push(array);
     for i in 0..ARRAY / 2 {
@@ -41,17 +47,18 @@ pub fn run<C: Collector>(heap: &Heap<C>) -> Result<String, WorkloadError> {
         unsafe { mutator.write_word(object, i as usize * 2, (1.0 / f64::from(i)).to_bits()) };
     }
 
-    for depth in (4..=LONG_LIVED).step_by(2) {
-        let iterations = 2 * size(STRETCH) / size(depth);
+    for depth in (4..=long_lived_depth).step_by(2) {
+        let iterations = 2 * size(stretch) / size(depth);
         for _ in 0..iterations {
             let tree = mutator.allocate(&node)?;
             let at = mutator.stack().push(tree);
             populate(mutator, &node, depth, at)?;
-            let tree = mutator.stack().pop();
+            let tree = mutator.stack().get(at);
             depths += spine(mutator, tree);
+            mutator.stack().truncate(at);
         }
         for _ in 0..iterations {
-            let tree = make_tree(mutator, &node, depth)?;
+            let tree = make_tree(mutator, &node, depth, 2)?;
             depths += spine(mutator, tree);
         }
         trees += 2 * iterations;

@@ -1,9 +1,9 @@
 //! A list of many cells that dies all at once: does dying in depth cost stack?
 
 use super::WorkloadError;
-use liveoak_heap::collector::Collector;
-use liveoak_heap::heap::Heap;
-use liveoak_heap::shape::ShapeSpec;
+use crate::collector::Collector;
+use crate::heap::Heap;
+use crate::shape::ShapeSpec;
 
 const NUMBER: usize = 0;
 const NEXT: usize = 2;

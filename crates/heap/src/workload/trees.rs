@@ -1,35 +1,39 @@
 //! Trees, as both tree programs build them, on the raw layer.
 
-use liveoak_heap::collector::Collector;
-use liveoak_heap::error::AllocError;
-use liveoak_heap::mutator::Mutator;
-use liveoak_heap::reference::Ref;
-use liveoak_heap::shape::Shape;
+use crate::collector::Collector;
+use crate::error::AllocError;
+use crate::mutator::Mutator;
+use crate::reference::Ref;
+use crate::shape::Shape;
 
 /// Slot of the left subtree.
 pub const LEFT: usize = 0;
 /// Slot of the right subtree.
 pub const RIGHT: usize = 1;
 
-/// A complete tree of `depth`, children first.
+/// A complete tree of `depth`, children first. Uses the stack of roots from index `top` on.
 pub fn make_tree<C: Collector>(
     mutator: &mut Mutator<C>,
     node: &Shape,
     depth: i32,
+    top: usize,
 ) -> Result<Ref, AllocError> {
     if depth <= 0 {
         return mutator.allocate(node);
     }
-    let left = make_tree(mutator, node, depth - 1)?;
-    let at = mutator.stack().push(left);
-    let right = make_tree(mutator, node, depth - 1)?;
-    mutator.stack().push(right);
-    let tree = mutator.allocate_with(node, [at, at + 1]);
-    mutator.stack().truncate(at);
-    tree
+    let left = make_tree(mutator, node, depth - 1, top)?;
+    // SAFETY: the stack is at least as high as the caller said; the references were read or
+    // allocated since the last safepoint.
+    unsafe {
+        mutator.stack().put(top, left);
+        let right = make_tree(mutator, node, depth - 1, top + 1)?;
+        let left = mutator.stack().at(top);
+        mutator.allocate_with(node, [left, right])
+    }
 }
 
-/// Gives the node at stack index `at` complete subtrees of `depth` levels, parents first.
+/// Gives the node at stack index `at`, the last one, complete subtrees of `depth` levels, parents
+/// first.
 pub fn populate<C: Collector>(
     mutator: &mut Mutator<C>,
     node: &Shape,
@@ -41,17 +45,20 @@ pub fn populate<C: Collector>(
     }
     for slot in [LEFT, RIGHT] {
         let child = mutator.allocate(node)?;
-        let parent = mutator.stack().get(at);
         // SAFETY: the child was allocated and the parent read since the last safepoint.
-        unsafe { mutator.write(parent, slot, child) };
+        unsafe {
+            let parent = mutator.stack().at(at);
+            mutator.write(parent, slot, child);
+        }
     }
     for slot in [LEFT, RIGHT] {
-        let parent = mutator.stack().get(at);
-        // SAFETY: as above.
-        let child = unsafe { mutator.read(parent, slot) };
-        let child = mutator.stack().push(child);
-        populate(mutator, node, depth - 1, child)?;
-        mutator.stack().truncate(child);
+        // SAFETY: as above; the stack reaches to `at`.
+        unsafe {
+            let parent = mutator.stack().at(at);
+            let child = mutator.read(parent, slot);
+            mutator.stack().put(at + 1, child);
+        }
+        populate(mutator, node, depth - 1, at + 1)?;
     }
     Ok(())
 }

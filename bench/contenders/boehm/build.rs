@@ -1,0 +1,5 @@
+//! Links libgc; `apt-get install libgc-dev` provides it.
+
+fn main() {
+    println!("cargo:rustc-link-lib=gc");
+}

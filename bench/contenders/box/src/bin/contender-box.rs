@@ -1,0 +1,5 @@
+//! `Box` on the system's allocator.
+
+fn main() {
+    contender_box::main("glibc malloc")
+}
