@@ -214,7 +214,7 @@ fn an_allocation_waits_for_the_cycle_under_way_and_then_for_one_more() {
         match refill(&mut collector, Effort::Normal) {
             Refill::Ready(_) => blocks += 1,
             Refill::Wait(seen) => break seen,
-            Refill::Pause(_) => panic!("the world was stopped before the collector was asked"),
+            _ => panic!("the world was stopped before the collector was asked"),
         }
     };
     assert_eq!(blocks, 8);
