@@ -44,6 +44,9 @@ pub enum Refill {
     /// The world must stop for one step of the collector, which is then asked again, with the same
     /// effort. Who answers this must come nearer to another answer with each step.
     Step(Cause),
+    /// A collector that works beside the mutators is about to free memory: wait, parked, until
+    /// [`Collector::progress`] is no longer this number, and ask again.
+    Wait(u64),
 }
 
 /// Why the world was stopped, and what is asked of the collector.
@@ -170,4 +173,13 @@ pub unsafe trait Collector: Sized + Send + 'static {
 
     /// Called when the last handle of the heap is dropped, before the memory goes.
     fn shutdown(&mut self) {}
+
+    /// Called when the world has just stopped, before the locals are retired: a concurrent
+    /// collector stops its own thread here, so that the heap can be walked.
+    fn stopped(&mut self) {}
+
+    /// Changes whenever a mutator that was told to [wait](Refill::Wait) should ask again.
+    fn progress(&self) -> u64 {
+        0
+    }
 }

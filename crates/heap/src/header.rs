@@ -7,9 +7,9 @@
 //! +----------------+------------+---------+---------+
 //! ```
 //!
-//! - `mark`: written by the collector only (the concurrent collector writes it as a byte of its
-//!   own, without a read-modify-write that could lose a mutator's flag). Bit 0 is the mark bit,
-//!   bit 1 says "forwarded". The reference-counting collector keeps the count here.
+//! - `mark`: written by the collector only (the concurrent collector by an atomic read-modify-write
+//!   of the whole word, so that it does not lose a mutator's flag). Bit 0 is the mark bit, bit 1
+//!   says "forwarded". The reference-counting collector keeps the count here.
 //! - `flags`: see the constants below.
 //! - `shape id`: index into the shape table; 0 is free memory, whose `aux` is its extent in bytes.
 //! - `aux`: the length of an array; for other shapes 32 bits that belong to the embedder (an

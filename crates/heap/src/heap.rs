@@ -69,6 +69,15 @@ pub(crate) struct State<C: Collector> {
 }
 
 impl<C: Collector> State<C> {
+    /// How full the heap is.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            objects: self.objects,
+            bytes: self.collector.used() as u64,
+            capacity: self.collector.committed() as u64,
+        }
+    }
+
     /// Counts what a mutator has allocated; its local has been retired.
     fn count_allocated(&mut self, objects: u64) {
         let used = self.collector.used() as u64;
@@ -253,6 +262,31 @@ impl<C: Collector> Inner<C> {
         body()
     }
 
+    /// The lock, for a thread that is no mutator: waits while the world is stopped.
+    pub(crate) fn lock_beside(&self) -> MutexGuard<'_, State<C>> {
+        let mut state = self.lock();
+        while state.stopping {
+            state = wait(&self.changed, state);
+        }
+        state
+    }
+
+    /// Waits as a parked mutator until [`Collector::progress`] is no longer `seen`.
+    pub(crate) fn wait_for_progress(&self, seen: u64) {
+        let mut state = self.lock_running();
+        state.parked += 1;
+        self.changed.notify_all();
+        while state.stopping || state.collector.progress() == seen {
+            state = wait(&self.changed, state);
+        }
+        state.parked -= 1;
+    }
+
+    /// Wakes those who wait for progress.
+    pub(crate) fn announce_progress(&self) {
+        self.changed.notify_all();
+    }
+
     /// Adds a mutator. Its core is made under the lock, so that no phase of the collector passes
     /// between its making and its registration.
     pub(crate) fn register(
@@ -358,6 +392,7 @@ impl<'a, C: Collector> World<'a, C> {
             record: None,
             timer,
         };
+        world.state.collector.stopped();
         world.retire_all();
         world
     }
@@ -376,6 +411,11 @@ impl<'a, C: Collector> World<'a, C> {
     /// The collector.
     pub fn collector(&mut self) -> &mut C {
         &mut self.state.collector
+    }
+
+    /// The collector and the statistics together.
+    pub fn collector_and_stats(&mut self) -> (&mut C, &mut Stats) {
+        (&mut self.state.collector, &mut self.state.stats)
     }
 
     /// The collector and the shapes together.
@@ -481,11 +521,7 @@ impl<'a, C: Collector> World<'a, C> {
 
     /// How full the heap is.
     pub fn usage(&self) -> Usage {
-        Usage {
-            objects: self.state.objects,
-            bytes: self.state.collector.used() as u64,
-            capacity: self.state.collector.committed() as u64,
-        }
+        self.state.usage()
     }
 
     /// Opens the record of a collection that begins and ends in this pause. The record is closed

@@ -4,7 +4,9 @@
 //! runs the instance for the collector chosen. The dispatch happens once, outside the program.
 
 use crate::collector::Collector;
-use crate::collectors::{Generational, Incremental, MarkCompact, MarkSweep, RefCount, Semispace};
+use crate::collectors::{
+    Concurrent, Generational, Incremental, MarkCompact, MarkSweep, RefCount, Semispace,
+};
 use crate::error::HeapError;
 use std::fmt;
 use std::str::FromStr;
@@ -76,6 +78,8 @@ kinds! {
     MarkSweep,
     /// Marks and sweeps in small steps between the steps of the program, with a write barrier.
     Incremental,
+    /// Marks and sweeps by a thread of its own while the program runs; mutators stop for handshakes only.
+    Concurrent,
     /// Copies what can be reached from one half of the heap to the other.
     Semispace,
     /// Allocates by bumping through a nursery and copies its survivors to an old generation that is marked and swept.

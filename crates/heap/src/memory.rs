@@ -82,6 +82,21 @@ impl Reservation {
     }
 }
 
+/// Has the operating system put memory behind the pages of `start..start + bytes` now, rather than
+/// when they are first touched; their contents stay. Only advice, as for huge pages.
+///
+/// # Safety
+/// The range lies in a reservation.
+pub(crate) unsafe fn populate(start: usize, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: by the caller's promise the range is mapped; populating does not change contents.
+    unsafe {
+        libc::madvise(start as *mut libc::c_void, bytes, libc::MADV_POPULATE_WRITE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `find_range` and belongs to this value alone.

@@ -323,6 +323,11 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
                     .refill(&self.inner.shapes, local, request, effort)
                 {
                     Refill::Ready(address) => return Ok(address),
+                    Refill::Wait(seen) => {
+                        state.stats.stall();
+                        drop(state);
+                        self.inner.wait_for_progress(seen);
+                    }
                     Refill::Step(cause) => {
                         drop(state);
                         self.inner.collect(Work::Allocation(effort, cause));

@@ -1,5 +1,6 @@
 //! The collectors, each in a module of its own that begins with its idea and its invariants.
 
+pub mod concurrent;
 pub mod generational;
 pub mod incremental;
 pub mod mark_compact;
@@ -9,6 +10,7 @@ mod moving_tests;
 pub mod refcount;
 pub mod semispace;
 
+pub use concurrent::Concurrent;
 pub use generational::Generational;
 pub use incremental::Incremental;
 pub use mark_compact::MarkCompact;

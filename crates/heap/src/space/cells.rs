@@ -155,6 +155,99 @@ pub(super) unsafe fn write_run(run: usize, bytes: usize, next: usize) {
     }
 }
 
+/// A block that was taken out of the space to be swept.
+#[derive(Debug)]
+pub struct InFlight {
+    block: BlockIndex,
+    class: SizeClass,
+    start: usize,
+    swept: Option<SweptCells>,
+}
+
+impl InFlight {
+    /// Sweeps the block, if it has not been swept.
+    ///
+    /// # Safety
+    /// Objects for which `live` is false are dead, and nobody walks the heap meanwhile.
+    pub unsafe fn sweep(&mut self, live: impl Fn(Header) -> bool) {
+        if self.swept.is_none() {
+            // SAFETY: the block was in no list, and nobody else has it.
+            self.swept = Some(unsafe { sweep_cells(self.start, self.class, live) });
+        }
+    }
+}
+
+/// What sweeping found in a block of cells.
+#[derive(Clone, Copy, Debug)]
+struct SweptCells {
+    freed: Swept,
+    /// First free run, or 0.
+    first_run: usize,
+    /// Nothing lives here.
+    is_empty: bool,
+}
+
+/// Sweeps the block of `class` at `start`: dead objects join the free runs.
+///
+/// # Safety
+/// The block can be walked, nobody else uses it meanwhile except to read or mark live objects, and
+/// objects for which `live` is false are dead.
+unsafe fn sweep_cells(start: usize, class: SizeClass, live: impl Fn(Header) -> bool) -> SweptCells {
+    let cell = class.cell();
+    let end = start + class.cells_per_block() * cell;
+    let mut freed = 0;
+    // Runs are found in ascending order; `last_link` is where the address of the next goes.
+    let (mut first_run, mut previous, mut run) = (0, 0, 0);
+    let mut at = start;
+    // SAFETY: the block can be walked, and dead cells may be overwritten.
+    unsafe {
+        let mut close = |run: usize, at: usize| {
+            write_run(run, at - run, 0);
+            if previous == 0 {
+                first_run = run;
+            } else {
+                *((previous + 8) as *mut usize) = run;
+            }
+            previous = run;
+        };
+        while at < end {
+            let word = object::header(at);
+            if word.is_free() {
+                if run == 0 {
+                    run = at;
+                }
+                debug_assert!(word.aux() as usize >= cell);
+                at += word.aux() as usize;
+            } else if live(word) {
+                if run != 0 {
+                    close(run, at);
+                    run = 0;
+                }
+                at += cell;
+            } else {
+                if run == 0 {
+                    run = at;
+                }
+                freed += 1;
+                object::poison(at, cell);
+                at += cell;
+            }
+        }
+        if run != 0 && run != start {
+            close(run, end);
+        }
+    }
+    // The run was never interrupted when it begins with the block: nothing lives here.
+    SweptCells {
+        freed: Swept {
+            objects: freed,
+            bytes: freed * cell as u64,
+        },
+        first_run,
+        is_empty: run == start,
+    }
+}
+
 /// The space itself. Not thread-safe: it stands behind the heap's lock.
 #[derive(Debug)]
 pub struct CellSpace {
@@ -389,54 +482,15 @@ impl CellSpace {
             debug_assert!(false, "only blocks of cells are swept this way");
             return Swept::default();
         };
-        let cell = class.cell();
-        let start = self.pool.address(block);
-        let end = start + class.cells_per_block() * cell;
-        let mut freed = 0;
-        // Runs are found in ascending order; `last_link` is where the address of the next goes.
-        let (mut first_run, mut previous, mut run) = (0, 0, 0);
-        let mut at = start;
-        // SAFETY: the block can be walked, and dead cells may be overwritten.
-        unsafe {
-            let mut close = |run: usize, at: usize| {
-                write_run(run, at - run, 0);
-                if previous == 0 {
-                    first_run = run;
-                } else {
-                    *((previous + 8) as *mut usize) = run;
-                }
-                previous = run;
-            };
-            while at < end {
-                let word = object::header(at);
-                if word.is_free() {
-                    if run == 0 {
-                        run = at;
-                    }
-                    debug_assert!(word.aux() as usize >= cell);
-                    at += word.aux() as usize;
-                } else if live(word) {
-                    if run != 0 {
-                        close(run, at);
-                        run = 0;
-                    }
-                    at += cell;
-                } else {
-                    if run == 0 {
-                        run = at;
-                    }
-                    freed += 1;
-                    object::poison(at, cell);
-                    at += cell;
-                }
-            }
-            if run != 0 && run != start {
-                close(run, end);
-            }
-        }
+        // SAFETY: passed on from the caller.
+        let swept = unsafe { sweep_cells(self.pool.address(block), class, live) };
+        self.place_swept(block, class, swept)
+    }
+
+    /// Puts a block that was swept where it belongs now.
+    fn place_swept(&mut self, block: BlockIndex, class: SizeClass, swept: SweptCells) -> Swept {
         let meta = &mut self.meta[block.0 as usize];
-        if run == start {
-            // The run was never interrupted: nothing lives here.
+        if swept.is_empty {
             meta.usage = Use::Free;
             meta.first_run = 0;
             self.pool.give(block, 1);
@@ -445,14 +499,66 @@ impl CellSpace {
                 class,
                 unswept: false,
             };
-            meta.first_run = first_run;
-            if first_run != 0 {
+            meta.first_run = swept.first_run;
+            if swept.first_run != 0 {
                 self.partial[class.0 as usize].push(block);
             }
         }
-        Swept {
-            objects: freed,
-            bytes: freed * cell as u64,
+        swept.freed
+    }
+
+    /// Sweeps at most `count` waiting blocks of `class`, until one has room. True when one has.
+    ///
+    /// # Safety
+    /// Objects for which `live` is false are dead.
+    pub unsafe fn sweep_some_of(
+        &mut self,
+        class: SizeClass,
+        count: u32,
+        live: impl Fn(Header) -> bool + Copy,
+    ) -> bool {
+        for _ in 0..count {
+            let Some(block) = self.unswept[class.0 as usize].pop() else {
+                break;
+            };
+            self.unswept_blocks -= 1;
+            // SAFETY: passed on from the caller.
+            unsafe { self.sweep_block(block, live) };
+            if !self.partial[class.0 as usize].is_empty() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes up to `count` waiting blocks out of the lists, to be swept without the heap's lock and
+    /// then given [back](CellSpace::give_back). Meanwhile they stand in no list.
+    pub fn take_unswept(&mut self, count: usize, batch: &mut Vec<InFlight>) {
+        for class in (0..size_class::COUNT).map(|c| SizeClass(c as u8)) {
+            while batch.len() < count {
+                let Some(block) = self.unswept[class.0 as usize].pop() else {
+                    break;
+                };
+                self.unswept_blocks -= 1;
+                batch.push(InFlight {
+                    block,
+                    class,
+                    start: self.pool.address(block),
+                    swept: None,
+                });
+            }
+        }
+    }
+
+    /// Takes a block back that was taken by [`CellSpace::take_unswept`], swept or not.
+    pub fn give_back(&mut self, block: InFlight) -> Swept {
+        match block.swept {
+            Some(swept) => self.place_swept(block.block, block.class, swept),
+            None => {
+                self.unswept[block.class.0 as usize].push(block.block);
+                self.unswept_blocks += 1;
+                Swept::default()
+            }
         }
     }
 
