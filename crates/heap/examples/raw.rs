@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cell = heap.define(ShapeSpec::fixed("Cell").reference("next").word("number"))?;
     let weak = heap.define(ShapeSpec::fixed("Weak").weak("target"))?;
     let entry = heap.define(ShapeSpec::fixed("Entry").ephemeron())?;
-    let mut mutator = heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mut mutator = unsafe { heap.mutator() };
 
     // Allocate and root. The stack of roots is updated when objects move.
     let list = mutator.stack().push(Ref::NULL);

@@ -166,13 +166,23 @@ impl<C: Collector> Heap<C> {
         &self.inner.config
     }
 
-    /// A mutator for the calling thread, with no further roots.
-    pub fn mutator(&self) -> Mutator<C> {
-        self.mutator_with(())
+    /// A mutator for the calling thread, with no further roots: the entrance to the raw layer. For
+    /// the safe one see [`Heap::session`].
+    ///
+    /// # Safety
+    /// The caller keeps to the contract of [`crate::mutator`] in everything done with it: every
+    /// reference put into a root, a slot, a global handle or a guardian was read from this heap
+    /// since the mutator's last safepoint (or is null, or an immediate).
+    pub unsafe fn mutator(&self) -> Mutator<C> {
+        Mutator::attach(self, ())
     }
 
     /// A mutator that owns a further source of roots.
-    pub fn mutator_with<R: Roots + 'static>(&self, roots: R) -> Mutator<C, R> {
+    ///
+    /// # Safety
+    /// As for [`Heap::mutator`]; and `roots` shows the collector all references that it holds, and
+    /// keeps what the collector writes.
+    pub unsafe fn mutator_with<R: Roots + 'static>(&self, roots: R) -> Mutator<C, R> {
         Mutator::attach(self, roots)
     }
 
@@ -596,7 +606,8 @@ mod tests {
     #[test]
     fn a_panic_while_the_world_is_stopped_lets_it_go_on() {
         let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default()).unwrap();
-        let mut mutator = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator() };
         let looked = catch_unwind(AssertUnwindSafe(|| {
             mutator.inspect(|_| -> () { panic!("on purpose") });
         }));

@@ -23,7 +23,8 @@
 //!
 //! let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default())?;
 //! let cell = heap.define(ShapeSpec::fixed("Cell").reference("next").word("number"))?;
-//! let mut mutator = heap.mutator();
+//! // SAFETY: the contract of the raw layer is kept throughout.
+//! let mut mutator = unsafe { heap.mutator() };
 //! let kept = mutator.allocate(&cell)?;
 //! mutator.stack().push(kept);
 //! mutator.allocate(&cell)?; // not rooted: dead

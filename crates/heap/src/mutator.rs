@@ -1,8 +1,8 @@
 //! Mutators: the raw layer. One per thread.
 //!
 //! This is what a virtual machine builds on. References are plain values ([`Ref`]); whoever holds
-//! one across a safepoint without rooting it holds a dangling reference, so everything that
-//! follows a reference is `unsafe`, with this contract:
+//! one across a safepoint without rooting it holds a dangling reference. So making a mutator is
+//! `unsafe`, and so is everything that follows a reference, with this contract:
 //!
 //! > A `Ref` passed in is null, an immediate, or was read from a root or a slot of this heap since
 //! > the last safepoint of this mutator.
@@ -20,7 +20,8 @@
 //!
 //! let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default())?;
 //! let pair = heap.define(ShapeSpec::fixed("Pair").reference("first").reference("second"))?;
-//! let mut mutator = heap.mutator();
+//! // SAFETY: the contract of the raw layer is kept throughout.
+//! let mut mutator = unsafe { heap.mutator() };
 //!
 //! let first = mutator.allocate(&pair)?;
 //! let root = mutator.stack().push(first); // rooted before the next allocation
@@ -516,7 +517,8 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
     /// let heap: Heap<MarkSweep> = Heap::new(HeapConfig::default())?;
     /// let tree = heap.define(ShapeSpec::fixed("Tree").reference("left").reference("right"))?;
     /// let table = heap.define(ShapeSpec::references("Table"))?;
-    /// let mut mutator = heap.mutator();
+    /// // SAFETY: the contract of the raw layer is kept throughout.
+    /// let mut mutator = unsafe { heap.mutator() };
     /// let table = mutator.allocate_array(&table, 4)?;
     /// mutator.stack().push(table);
     /// let top = mutator.allocate(&tree)?;

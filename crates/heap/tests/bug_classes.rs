@@ -84,7 +84,8 @@ impl<C: Collector> Bench<C> {
             wide: define(wide),
             holder: define(holder),
             ephemeron: define(ShapeSpec::fixed("Ephemeron").ephemeron()),
-            mutator: heap.mutator_with(Vec::new()),
+            // SAFETY: the contract of the raw layer is kept throughout.
+            mutator: unsafe { heap.mutator_with(Vec::new()) },
             heap,
         }
     }
@@ -461,7 +462,8 @@ on_every_collector! {
         let global = bench.mutator.create_global(cell);
         let (heap, shape) = (bench.heap.clone(), bench.cell);
         let other = std::thread::spawn(move || {
-            let mut mutator = heap.mutator();
+            // SAFETY: the contract of the raw layer is kept throughout.
+            let mut mutator = unsafe { heap.mutator() };
             let new = mutator.allocate(&shape).unwrap();
             let old = mutator.global(global).unwrap();
             // SAFETY: both are of since the last safepoint.
@@ -693,7 +695,8 @@ on_every_collector! {
         let heap = bench.heap.clone();
         std::thread::scope(|scope| {
             let other = scope.spawn(move || {
-                let mut mutator = heap.mutator();
+                // SAFETY: the contract of the raw layer is kept throughout.
+                let mut mutator = unsafe { heap.mutator() };
                 seen.store(true, Ordering::SeqCst);
                 mutator.inspect(|_| assert!(!running.load(Ordering::SeqCst), "the world did not stop"));
             });
@@ -792,7 +795,8 @@ on_every_collector! {
     fn roots_are_called_by_their_names<C>() {
         let heap: Heap<C> = Heap::new(small()).unwrap();
         let cell = heap.define(ShapeSpec::fixed("Cell").reference("next")).unwrap();
-        let mut mutator = heap.mutator_with(Frames(Vec::new()));
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator_with(Frames(Vec::new())) };
         for _ in 0..2 {
             let root = mutator.allocate(&cell).unwrap();
             mutator.roots().0.push(root);

@@ -230,7 +230,8 @@ fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -
     let node = heap.define(node).unwrap();
     let array = heap.define(ShapeSpec::references("Table")).unwrap();
     let table = {
-        let mut mutator = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator() };
         let table = mutator.allocate_array(&array, LISTS as u32).unwrap();
         mutator.create_global(table)
     };
@@ -250,7 +251,8 @@ fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -
                 for round in 0..ROUNDS {
                     let mut worker = Worker {
                         shared: Arc::clone(&shared),
-                        mutator: shared.heap.mutator(),
+                        // SAFETY: the contract of the raw layer is kept throughout.
+                        mutator: unsafe { shared.heap.mutator() },
                         random: number * 7919 + round * 104_729 + 17,
                     };
                     worker.run(operations / ROUNDS as usize, prefill / ROUNDS as usize);
@@ -261,7 +263,8 @@ fn stress(threads: u64, operations: usize, prefill: usize, config: HeapConfig) -
     for worker in workers {
         worker.join().expect("a worker has failed");
     }
-    let mutator = heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = unsafe { heap.mutator() };
     let expected = shared.sum.load(Ordering::Relaxed);
     let mut last = Worker {
         shared,

@@ -24,7 +24,8 @@ impl Program for Chain {
             .unwrap();
         let key = heap.define(ShapeSpec::fixed("Key").word("number")).unwrap();
         let array = heap.define(ShapeSpec::references("Object[]")).unwrap();
-        let mut m = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut m = unsafe { heap.mutator() };
         let n = self.length;
         let keys = m.allocate_array(&array, n + 1).unwrap();
         let keys = m.stack().push(keys);

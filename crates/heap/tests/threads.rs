@@ -52,7 +52,8 @@ impl Program for SharedArray {
         let heap: Heap<C> = Heap::new(config()).unwrap();
         let cell = cell(&heap);
         let array = heap.define(ShapeSpec::references("Array")).unwrap();
-        let mut main = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut main = unsafe { heap.mutator() };
         let shared = main.allocate_array(&array, THREADS as u32).unwrap();
         let shared = main.create_global(shared);
         std::thread::scope(|scope| {
@@ -60,7 +61,8 @@ impl Program for SharedArray {
                 .map(|me| {
                     let heap = heap.clone();
                     scope.spawn(move || {
-                        let mut mutator = heap.mutator();
+                        // SAFETY: the contract of the raw layer is kept throughout.
+                        let mut mutator = unsafe { heap.mutator() };
                         for round in 0..ROUNDS {
                             let base = mutator.stack().push(Ref::NULL);
                             for i in 0..20 {
@@ -137,14 +139,16 @@ impl Program for Relay {
         const GENERATIONS: u64 = 100;
         let heap: Heap<C> = Heap::new(config()).unwrap();
         let cell = cell(&heap);
-        let mut main = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut main = unsafe { heap.mutator() };
         let baton = main.create_global(Ref::NULL);
         let over = AtomicBool::new(false);
         let over = &over;
         std::thread::scope(|scope| {
             let collected = heap.clone();
             let collecting = scope.spawn(move || {
-                let mut mutator = collected.mutator();
+                // SAFETY: the contract of the raw layer is kept throughout.
+                let mut mutator = unsafe { collected.mutator() };
                 while !over.load(Ordering::Relaxed) {
                     mutator.step();
                     mutator.collect();
@@ -154,7 +158,8 @@ impl Program for Relay {
             for generation in 0..GENERATIONS {
                 let heap = heap.clone();
                 let runner = scope.spawn(move || {
-                    let mut mutator = heap.mutator();
+                    // SAFETY: the contract of the raw layer is kept throughout.
+                    let mut mutator = unsafe { heap.mutator() };
                     for i in 0..50 {
                         // Old cells are written to by a mutator that ends right afterwards.
                         let new = mutator.allocate(&cell).unwrap();
@@ -220,7 +225,8 @@ impl Program for Sleepers {
     fn run<C: Collector>(self) {
         let heap: Heap<C> = Heap::new(config()).unwrap();
         let cell = cell(&heap);
-        let mut main = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut main = unsafe { heap.mutator() };
         let turns = AtomicU64::new(0);
         let turns = &turns;
         std::thread::scope(|scope| {
@@ -228,7 +234,8 @@ impl Program for Sleepers {
                 .map(|me| {
                     let heap = heap.clone();
                     scope.spawn(move || {
-                        let mut mutator = heap.mutator();
+                        // SAFETY: the contract of the raw layer is kept throughout.
+                        let mut mutator = unsafe { heap.mutator() };
                         for round in 0..10u64 {
                             let mine = mutator.allocate(&cell).unwrap();
                             // SAFETY: allocated since the last safepoint.

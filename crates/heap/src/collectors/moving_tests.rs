@@ -78,7 +78,8 @@ fn every_kind_of_reference_follows_its_object<C: Collector>() {
         .reference("strong");
     let watcher = heap.define(watcher).unwrap();
     let (weak, phantom, key, value, strong) = (0, 1, 2, 3, 4);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let guardian = mutator.create_guardian();
     // Garbage before everything, so that compaction has to move it.
     for i in 0..1000 {
@@ -204,7 +205,8 @@ fn a_full_heap_is_an_error_and_recovers<C: Collector>() {
     let heap: Heap<C> = Heap::new(config).unwrap();
     let node = node(&heap);
     let words = heap.define(ShapeSpec::words("Words")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let mut lengths = Vec::new();
     for _ in 0..3 {
         let (length, error) = fill(mutator, &node);
@@ -234,7 +236,8 @@ fn limits_are_checked<C: Collector>() {
     assert!(matches!(small, Err(HeapError::LimitTooSmall { .. })));
     let heap: Heap<C> = Heap::new(config().with_max_bytes(256 << 10)).unwrap();
     let words = heap.define(ShapeSpec::words("Words")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     for length in [40_000, 1 << 30, u32::MAX] {
         let result = mutator.allocate_array(&words, length);
         assert!(result.unwrap_err().is_too_large());
@@ -247,7 +250,8 @@ fn a_large_object_may_take_the_whole_heap<C: Collector>() {
     let heap: Heap<C> = Heap::new(config().with_max_bytes(limit)).unwrap();
     let node = node(&heap);
     let bytes = heap.define(ShapeSpec::bytes("Bytes")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     // The halves have been used to their limit before.
     fill(mutator, &node);
     mutator.stack().truncate(0);
@@ -267,7 +271,8 @@ fn large_objects_are_kept_and_freed<C: Collector>() {
     let heap: Heap<C> = Heap::new(config()).unwrap();
     let node = node(&heap);
     let array = heap.define(ShapeSpec::references("Array")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     // A chain of large arrays, each with a small object of its own.
     let head = mutator.stack().push(Ref::NULL);
     for i in 0..20u64 {
@@ -316,7 +321,8 @@ fn threads_share_the_heap<C: Collector>() {
         for thread in 0..4u64 {
             let heap = heap.clone();
             scope.spawn(move || {
-                let mutator = &mut heap.mutator();
+                // SAFETY: the contract of the raw layer is kept throughout.
+                let mutator = &mut unsafe { heap.mutator() };
                 let table = mutator.allocate_array(&array, 100).unwrap();
                 let table = mutator.stack().push(table);
                 for i in 0..40_000u64 {
@@ -341,7 +347,8 @@ fn threads_share_the_heap<C: Collector>() {
             });
         }
     });
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     mutator.collect();
     assert_eq!(heap.used(), 0);
 }
@@ -350,7 +357,8 @@ fn a_deep_list_survives<C: Collector>() {
     let config = config().with_max_bytes(128 << 20).with_sanity(false);
     let heap: Heap<C> = Heap::new(config).unwrap();
     let node = node(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let head = mutator.stack().push(Ref::NULL);
     let length = 1_000_000;
     for i in 0..length {
@@ -377,7 +385,8 @@ fn memory_is_given_back<C: Collector>() {
     let config = config().with_max_bytes(64 << 20).with_sanity(false);
     let heap: Heap<C> = Heap::new(config).unwrap();
     let node = node(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     fill(mutator, &node);
     assert!(heap.committed() > 48 << 20);
     assert!(heap.committed() <= 64 << 20);
@@ -390,7 +399,8 @@ fn survivors_are_counted<C: Collector>() {
     let heap: Heap<C> = Heap::new(config()).unwrap();
     let node = node(&heap);
     let array = heap.define(ShapeSpec::references("Array")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let large = mutator.allocate_array(&array, 10_000).unwrap();
     mutator.stack().push(large);
     for i in 0..100 {
@@ -476,7 +486,8 @@ fn run<C: Collector>(ops: &[Op]) -> Vec<Vec<(u64, Vec<usize>)>> {
     let watcher = ShapeSpec::fixed("Watcher").word("number").weak("weak");
     let watcher = watcher.ephemeron().reference("strong");
     let watcher = heap.define(watcher).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     for _ in 0..ROOTS {
         mutator.stack().push(Ref::NULL);
     }
@@ -630,7 +641,8 @@ fn compaction_keeps_the_order() {
     for keep in [2u64, 7, 50] {
         let heap: Heap<MarkCompact> = Heap::new(config()).unwrap();
         let node = node(&heap);
-        let mutator = &mut heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mutator = &mut unsafe { heap.mutator() };
         let mut random = keep;
         let mut next = 0;
         for round in 0..8 {
@@ -673,7 +685,8 @@ fn compaction_keeps_the_order() {
 fn what_is_settled_stays() {
     let heap: Heap<MarkCompact> = Heap::new(config()).unwrap();
     let node = node(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     for i in 0..3000 {
         let object = numbered(mutator, &node, i);
         mutator.stack().push(object);
@@ -699,7 +712,8 @@ fn what_is_settled_stays() {
 fn copies_lie_near_what_led_to_them() {
     let heap: Heap<Semispace> = Heap::new(config()).unwrap();
     let node = node(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     // Many lists, allocated in turns. Copying follows as many at a time as its queue has places.
     const LISTS: u64 = 200;
     for _ in 0..LISTS {

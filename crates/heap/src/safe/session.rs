@@ -58,7 +58,9 @@ impl<C: Collector> Heap<C> {
         if is_first == Ok(false) {
             return Err(Reason::SecondSession.into());
         }
-        let mutator = self.mutator();
+        // SAFETY: this layer puts only references into roots and slots that it has read since the
+        // last safepoint: whatever may collect takes the session exclusively.
+        let mutator = unsafe { self.mutator() };
         debug_assert_eq!(mutator.heap_number(), number);
         Ok(Session {
             mutator,

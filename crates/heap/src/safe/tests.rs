@@ -143,7 +143,8 @@ on_all_collectors! {
     }
 
     fn the_world_starts_again_after_a_panic_in_it<C>(heap) {
-        let mut mutator = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator() };
         let panic = catch_unwind(AssertUnwindSafe(|| {
             mutator.inspect(|_| std::panic::resume_unwind(Box::new("out")));
         }));

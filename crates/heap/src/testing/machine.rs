@@ -116,7 +116,8 @@ impl<C: Collector> Machine<C> {
         let words = |error: HeapError| error.to_string();
         let heap: Heap<C> = make_heap(setting).map_err(words)?;
         let entries = catalogue::define(&heap).map_err(words)?;
-        let mut mutator = heap.mutator_with(vec![Ref::NULL; FRAME]);
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator_with(vec![Ref::NULL; FRAME]) };
         let guardians = (0..GUARDIANS).map(|_| mutator.create_guardian()).collect();
         let oracle = Oracle::new(FRAME, GUARDIANS);
         Ok(Machine {
@@ -470,7 +471,8 @@ impl<C: Collector> Machine<C> {
         let stack: Vec<GlobalId> = roots.iter().map(|root| keep(old, root)).collect();
         let frame: Vec<GlobalId> = frame.iter().map(|root| keep(old, root)).collect();
         self.mutator = None;
-        self.mutator = Some(self.heap.mutator_with(vec![Ref::NULL; FRAME]));
+        // SAFETY: the contract of the raw layer is kept throughout.
+        self.mutator = Some(unsafe { self.heap.mutator_with(vec![Ref::NULL; FRAME]) });
         let new = self.mutator();
         for id in stack {
             let root = new.global(id).unwrap_or(Ref::NULL);

@@ -14,7 +14,8 @@ pub fn run<C: Collector>(heap: &Heap<C>, depth: i32) -> Result<String, WorkloadE
             .reference("left")
             .reference("right"),
     )?;
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let stretch = make_tree(mutator, &node, depth + 1, 0)?;
     let mut checksum = format!("binary-trees {depth} stretch={}", count(mutator, stretch));
     let long_lived = make_tree(mutator, &node, depth, 0)?;

@@ -27,7 +27,8 @@ pub fn run<C: Collector>(heap: &Heap<C>, stretch: i32) -> Result<String, Workloa
         .with("j", Kind::Data(4));
     let node = heap.define(node)?;
     let doubles = heap.define(ShapeSpec::words("double[]"))?;
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let (mut trees, mut depths) = (0, 0);
 
     let tree = make_tree(mutator, &node, stretch, 0)?;

@@ -257,7 +257,8 @@ impl<'a, C: Collector> Table<'a, C> {
 
 /// Builds a table of `objects` (the benchmark's is [`OBJECTS`]), runs the operations, and collects at the end.
 pub fn run<C: Collector>(heap: &Heap<C>, objects: u64) -> Result<Outcome, WorkloadError> {
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let batches = (objects / OBJECTS_PER_BATCH).max(1) as usize;
     let mut latencies = vec![Elapsed::default(); batches];
     let mut table = Table::build(heap, mutator, Size::of(objects))?;

@@ -12,7 +12,8 @@ const AFTERWARDS: u64 = 1_000_000;
 /// Runs it with a list of `cells`, and gives the checksum.
 pub fn run<C: Collector>(heap: &Heap<C>, cells: u64) -> Result<String, WorkloadError> {
     let cell = heap.define(ShapeSpec::fixed("Cell").word("number").reference("next"))?;
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let head = mutator.stack().push(Default::default());
     for k in 0..cells {
         let new = mutator.allocate(&cell)?;

@@ -30,7 +30,8 @@ pub struct Outcome {
 /// Runs it with `objects` live objects.
 pub fn run<C: Collector>(heap: &Heap<C>, objects: u64) -> Result<Outcome, WorkloadError> {
     let cell = heap.define(ShapeSpec::fixed("Young").word("number").reference("next"))?;
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let mut table = Table::build(heap, mutator, Size::of(objects))?;
     let mutator = table.mutator();
     mutator.collect(); // whatever is young becomes old

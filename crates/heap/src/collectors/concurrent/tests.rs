@@ -70,7 +70,8 @@ fn length(mutator: &Mutator<Concurrent>, mut list: Ref) -> usize {
 fn a_full_collection_keeps_exactly_what_is_reachable() {
     let heap = heap(4 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let kept = push_list(mutator, &pair, 1000);
     let dropped = push_list(mutator, &pair, 3000);
     assert_eq!(objects(mutator), 4000);
@@ -87,7 +88,8 @@ fn a_full_collection_in_the_middle_of_a_cycle_still_collects_everything() {
     for steps in 1..20 {
         let heap = heap(4 << 20);
         let pair = pair(&heap);
-        let mutator = &mut heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mutator = &mut unsafe { heap.mutator() };
         push_list(mutator, &pair, 5000);
         for _ in 0..steps {
             mutator.step();
@@ -104,7 +106,8 @@ fn a_full_collection_in_the_middle_of_a_cycle_still_collects_everything() {
 fn steps_end_a_cycle() {
     let heap = heap(4 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     push_list(mutator, &pair, 3000);
     mutator.stack().truncate(0);
     push_list(mutator, &pair, 1000);
@@ -133,7 +136,8 @@ fn a_reference_that_is_only_on_the_stack_survives_a_cycle() {
     // second look it would be lost.
     let heap = heap(4 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let list = push_list(mutator, &pair, 2000);
     mutator.step();
     let head = mutator.stack().get(list);
@@ -156,7 +160,8 @@ fn garbage_without_end_fits_into_a_small_heap() {
     let heap = heap(1 << 20);
     let pair = pair(&heap);
     let bytes = heap.define(ShapeSpec::bytes("bytes")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let kept = push_list(mutator, &pair, 5000);
     for n in 0..300_000u32 {
         if n % 1000 == 0 {
@@ -174,7 +179,8 @@ fn garbage_without_end_fits_into_a_small_heap() {
 fn out_of_memory_is_an_error_and_the_heap_goes_on() {
     let heap = heap(1 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let list = mutator.stack().push(Ref::NULL);
     let error = loop {
         match mutator.allocate(&pair) {
@@ -243,7 +249,8 @@ fn an_allocation_waits_for_the_cycle_under_way_and_then_for_one_more() {
 fn an_explicit_collection_gives_memory_back() {
     let heap = heap(32 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     push_list(mutator, &pair, 1 << 20);
     assert!(heap.committed() >= 16 << 20);
     mutator.stack().truncate(0);
@@ -258,7 +265,8 @@ fn large_arrays_are_marked_whole() {
     let heap = heap(8 << 20);
     let pair = pair(&heap);
     let array = heap.define(ShapeSpec::references("array")).unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let large = mutator.allocate_array(&array, 10_000).unwrap();
     let large = mutator.stack().push(large);
     for slot in 0..10_000 {
@@ -287,7 +295,8 @@ fn weak_references_ephemerons_and_guardians_are_decided_at_the_end_of_a_cycle() 
     let ephemeron = heap
         .define(ShapeSpec::fixed("Ephemeron").ephemeron())
         .unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let guardian = mutator.create_guardian();
     let target = mutator.allocate(&pair).unwrap();
     let target = mutator.stack().push(target);
@@ -345,7 +354,8 @@ fn chains_of_ephemerons_are_followed_beside_the_mutators() {
     let ephemeron = heap
         .define(ShapeSpec::fixed("Ephemeron").ephemeron())
         .unwrap();
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     // Each value is the key of the next; a list holds the ephemerons, so that they are found in
     // the worst order.
     let first = mutator.allocate(&pair).unwrap();
@@ -389,7 +399,8 @@ fn chains_of_ephemerons_are_followed_beside_the_mutators() {
 fn marking_does_not_lose_an_embedders_flags() {
     let heap = heap(8 << 20);
     let pair = pair(&heap);
-    let mutator = &mut heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mutator = &mut unsafe { heap.mutator() };
     let list = push_list(mutator, &pair, 20_000);
     for round in 0..20 {
         if round % 4 == 0 {
@@ -414,7 +425,8 @@ fn heaps_come_and_go_in_the_middle_of_cycles() {
     for n in 0..200 {
         let heap = heap(2 << 20);
         let pair = pair(&heap);
-        let mutator = &mut heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mutator = &mut unsafe { heap.mutator() };
         push_list(mutator, &pair, 100 + n * 50);
         mutator.step();
     }

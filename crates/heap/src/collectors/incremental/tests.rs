@@ -43,7 +43,8 @@ impl Lab {
             .word("number");
         Lab {
             node: heap.define(node).unwrap(),
-            mutator: heap.mutator(),
+            // SAFETY: the contract of the raw layer is kept throughout.
+            mutator: unsafe { heap.mutator() },
             heap,
         }
     }

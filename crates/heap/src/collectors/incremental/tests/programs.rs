@@ -462,7 +462,8 @@ fn several_mutators_share_the_machine() {
         for thread in 0..4u64 {
             let heap = heap.clone();
             scope.spawn(move || {
-                let mut mutator = heap.mutator();
+                // SAFETY: the contract of the raw layer is kept throughout.
+                let mut mutator = unsafe { heap.mutator() };
                 let head = mutator.stack().push(Ref::NULL);
                 for round in 0..60 {
                     mutator.stack().set(head, Ref::NULL);
@@ -498,7 +499,8 @@ fn several_mutators_share_the_machine() {
         }
     });
     assert!(heap.stats().totals().collections > 3);
-    let mut mutator = heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mut mutator = unsafe { heap.mutator() };
     mutator.collect();
     assert_eq!(heap.used(), 0);
 }

@@ -54,7 +54,8 @@ impl Fixture {
             ephemeron: heap
                 .define(ShapeSpec::fixed("Ephemeron").ephemeron())
                 .unwrap(),
-            mutator: heap.mutator(),
+            // SAFETY: the contract of the raw layer is kept throughout.
+            mutator: unsafe { heap.mutator() },
             heap,
         }
     }

@@ -102,7 +102,8 @@ impl<C: Collector> Driver<C> {
             ShapeSpec::fixed("Ephemeron").ephemeron().reference("s"),
         ];
         let shapes = specs.map(|spec| heap.define(spec).unwrap()).to_vec();
-        let mut mutator = heap.mutator();
+        // SAFETY: the contract of the raw layer is kept throughout.
+        let mut mutator = unsafe { heap.mutator() };
         for _ in 0..=ROOTS {
             mutator.stack().push(Ref::NULL);
         }

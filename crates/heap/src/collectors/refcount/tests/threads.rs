@@ -19,7 +19,8 @@ fn mutators_share_objects() {
     let body = |seed: u64| {
         let heap = heap.clone();
         move || {
-            let mut mutator = heap.mutator();
+            // SAFETY: the contract of the raw layer is kept throughout.
+            let mut mutator = unsafe { heap.mutator() };
             let mut state = seed;
             for _ in 0..30_000 {
                 state = state
@@ -72,7 +73,8 @@ fn what_a_mutator_logged_outlives_it() {
     f.epoch();
     f.mutator.blocking(move || {
         let other = move || {
-            let mut mutator = heap.mutator();
+            // SAFETY: the contract of the raw layer is kept throughout.
+            let mut mutator = unsafe { heap.mutator() };
             let new = mutator.allocate(&shape).unwrap();
             let pair = mutator.global(id).unwrap();
             // SAFETY: both were read since the last safepoint.
@@ -101,7 +103,8 @@ fn what_two_mutators_logged_is_put_together() {
         .collect();
     f.epoch();
     let shape = f.pair;
-    let mut other = f.heap.mutator();
+    // SAFETY: the contract of the raw layer is kept throughout.
+    let mut other = unsafe { f.heap.mutator() };
     let mine = f.pair();
     let theirs = other.allocate(&shape).unwrap();
     f.write(array, 50, mine);
