@@ -11,7 +11,7 @@ usage: bench/run [flags]
   --reps N           repetitions of every pair (default 5)
   --program TEXT     only programs whose name contains TEXT (may be repeated)
   --contender TEXT   only contenders whose name contains TEXT (may be repeated; = at the front: exactly TEXT)
-  --timeout SECONDS  limit of one run (default 300)
+  --timeout SECONDS  limit of one run, in CPU time (default 60)
   --json FILE        all results as JSON
   --markdown FILE    the tables as Markdown
   --liveoak FILE     the liveoak binary (default: target/release/liveoak of the repository)
@@ -40,7 +40,7 @@ impl Flags {
             reps: 5,
             programs: Vec::new(),
             contenders: Vec::new(),
-            timeout: Duration::from_secs(300),
+            timeout: Duration::from_secs(60),
             json: None,
             markdown: None,
             liveoak: None,

@@ -4,6 +4,7 @@ use crate::workload::Program;
 use liveoak_heap::collector::Collector;
 use liveoak_heap::error::{AllocError, HeapError};
 use liveoak_heap::heap::Heap;
+use liveoak_heap::safe;
 use liveoak_heap::workload::WorkloadError;
 use liveoak_report::units;
 use std::io;
@@ -27,6 +28,9 @@ pub(crate) enum Failure {
         /// The limit of the heap.
         limit: u64,
     },
+    /// The safe layer refused something: a fault of the program.
+    #[error(transparent)]
+    Refused(safe::Error),
     /// A program that the safe layer does not have.
     #[error("{program} is written on the raw layer only; leave out --api safe")]
     NoSafeVersion {
@@ -80,6 +84,15 @@ impl Failure {
                 used: heap.used() as u64,
                 limit: heap.config().max_bytes as u64,
             },
+        }
+    }
+
+    /// What the safe layer says, with what is known of its heap.
+    pub(crate) fn of_safe<C: Collector>(error: safe::Error, heap: &Heap<C>) -> Failure {
+        match error.reason() {
+            safe::Reason::Heap(error) => Failure::Heap(error.clone()),
+            safe::Reason::Alloc(error) => Failure::of_workload((*error).into(), heap),
+            _ => Failure::Refused(error),
         }
     }
 

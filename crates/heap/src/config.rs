@@ -19,7 +19,8 @@ pub struct HeapConfig {
     /// After a full collection, the next is due when the heap has grown to this multiple of what
     /// survived; zero: what suits the collector. Less saves memory, more saves time.
     pub growth: f64,
-    /// Bytes of the nursery (`generational`); at most an eighth of the limit is taken.
+    /// Bytes of the nursery (`generational`), at most an eighth of the limit; zero: it adapts to how
+    /// much survives, up to a quarter of the limit.
     pub nursery_bytes: usize,
     /// Ask the operating system for huge pages.
     pub huge_pages: bool,
@@ -48,7 +49,7 @@ impl Default for HeapConfig {
             max_bytes: 1 << 30,
             initial_bytes: 0,
             growth: 0.0,
-            nursery_bytes: 16 << 20,
+            nursery_bytes: 0,
             huge_pages: true,
             sanity: false,
             incremental: IncrementalSettings::default(),

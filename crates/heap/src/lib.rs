@@ -7,6 +7,7 @@
 //! |---|---|
 //! | a heap: making it, stopping it, looking at it | [`heap`], [`config`], [`error`] |
 //! | objects and references | [`shape`], [`mod@reference`], [`header`], [`object`] |
+//! | the safe layer, in which a reference cannot dangle: begin here | [`safe`] |
 //! | allocation, reading, writing (the raw layer) | [`mutator`], [`roots`] |
 //! | weak references, ephemerons, guardians | [`weak`] |
 //! | the collectors | [`collectors`], [`kind`]; [`collector`] says what a collector is |
@@ -50,6 +51,7 @@ pub mod observe;
 pub mod pauses;
 pub mod reference;
 pub mod roots;
+pub mod safe;
 pub mod shape;
 pub mod space;
 pub mod stats;

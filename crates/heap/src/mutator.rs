@@ -132,6 +132,19 @@ impl<C: Collector, R: Roots> Mutator<C, R> {
         self.inner.number
     }
 
+    /// The core, for the safe layer, which writes to it through a shared reference: nothing that it
+    /// does there calls back, so no two of its accesses overlap.
+    #[inline(always)]
+    pub(crate) fn core_pointer(&self) -> NonNull<Core<C>> {
+        self.core
+    }
+
+    /// What the mutators of the heap share.
+    #[inline(always)]
+    pub(crate) fn inner(&self) -> &Arc<Inner<C>> {
+        &self.inner
+    }
+
     /// The shapes of the heap.
     #[inline(always)]
     pub fn shapes(&self) -> &crate::shape::ShapeTable {

@@ -287,6 +287,8 @@ pub struct Shape {
     pub(crate) class: SizeClass,
     pub(crate) form: Form,
     pub(crate) shift: u8,
+    /// How many slots from the first on are strong references (fixed shapes, at most 64).
+    pub(crate) leading: u8,
 }
 
 impl Shape {
@@ -354,6 +356,7 @@ impl ShapeTable {
             class: layout.class,
             form: layout.form,
             shift: layout.shift,
+            leading: layout.map.trailing_ones() as u8,
         };
         // SAFETY: the entry is not published yet, and the lock keeps other writers out.
         unsafe { *self.layouts[index].get() = layout };
@@ -388,6 +391,7 @@ impl ShapeTable {
             class: layout.class,
             form: layout.form,
             shift: layout.shift,
+            leading: layout.map.trailing_ones() as u8,
         })
     }
 

@@ -12,7 +12,24 @@ use crate::header::{FORWARDED, Header};
 use crate::heap::World;
 use crate::object;
 use crate::reference::Ref;
+use crate::shape::Kind;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// Where a reference was found; put into words only when it is wrong.
+enum Source {
+    Root(String),
+    Slot(Kind, Ref, usize),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Root(name) => f.write_str(name),
+            Source::Slot(kind, object, offset) => write!(f, "{kind:?} at {object:?}+{offset}"),
+        }
+    }
+}
 
 /// Looks at the whole heap; the first problem is described in words.
 pub fn verify<C: Collector>(world: &mut World<'_, C>) -> Result<(), String> {
@@ -25,8 +42,8 @@ pub fn verify<C: Collector>(world: &mut World<'_, C>) -> Result<(), String> {
         });
     }
     let mut seen: HashSet<Ref> = HashSet::new();
-    let mut todo: Vec<(Ref, String)> = Vec::new();
-    world.each_named_root(&mut |name, root| todo.push((root, name)));
+    let mut todo: Vec<(Ref, Source)> = Vec::new();
+    world.each_named_root(&mut |name, root| todo.push((root, Source::Root(name))));
     while let Some((reference, from)) = todo.pop() {
         if !reference.is_object() || !seen.insert(reference) {
             continue;
@@ -48,8 +65,10 @@ pub fn verify<C: Collector>(world: &mut World<'_, C>) -> Result<(), String> {
         unsafe {
             object::each_reference_slot(shapes, reference.address(), word, |kind, slot| {
                 let target = object::load(slot);
-                let offset = slot - reference.address();
-                todo.push((target, format!("{kind:?} at {reference:?}+{offset}")));
+                if target.is_object() && !seen.contains(&target) {
+                    let offset = slot - reference.address();
+                    todo.push((target, Source::Slot(kind, reference, offset)));
+                }
             });
         }
     }

@@ -88,6 +88,14 @@ impl Guardians {
         self.queues.get_mut(guardian.0 as usize)?.pop_front()
     }
 
+    /// Forgets whom `guardian` watches and what it has found; its number is not used again.
+    pub(crate) fn close(&mut self, guardian: GuardianId) {
+        self.watched.retain(|&(_, of)| of != guardian);
+        if let Some(queue) = self.queues.get_mut(guardian.0 as usize) {
+            *queue = VecDeque::new();
+        }
+    }
+
     pub(crate) fn each_root(&mut self, mut visit: impl FnMut(&mut Ref)) {
         for queue in &mut self.queues {
             queue.iter_mut().for_each(&mut visit);

@@ -3,6 +3,8 @@
 //! The programs on the raw layer are in [`liveoak_heap::workload`]; those on the safe layer are here, because no unsafe
 //! code is needed for them.
 
+mod safe_trees;
+
 use crate::bench::measurement::{Measurement, Quantity};
 use crate::failure::Failure;
 use clap::ValueEnum;
@@ -81,7 +83,7 @@ impl Program {
     pub(crate) fn is_written_on(self, api: Api) -> bool {
         match api {
             Api::Raw => true,
-            Api::Safe => false,
+            Api::Safe => matches!(self, Program::GcBench | Program::BinaryTrees),
         }
     }
 }
@@ -127,11 +129,24 @@ pub(crate) struct Outcome {
 
 /// Runs the program on `heap`.
 pub(crate) fn run<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, Failure> {
-    let program = job.program;
     match job.api {
         Api::Raw => run_raw(heap, job).map_err(|error| Failure::of_workload(error, heap)),
-        Api::Safe => Err(Failure::NoSafeVersion { program }),
+        Api::Safe => run_safe(heap, job),
     }
+}
+
+fn run_safe<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, Failure> {
+    let depth = i32::from(job.depth);
+    let checksum = match job.program {
+        Program::GcBench => safe_trees::gcbench(heap, depth),
+        Program::BinaryTrees => safe_trees::binary_trees(heap, depth),
+        program => return Err(Failure::NoSafeVersion { program }),
+    };
+    Ok(Outcome {
+        checksum: checksum.map_err(|error| Failure::of_safe(error, heap))?,
+        stats: heap.stats(),
+        measurements: Vec::new(),
+    })
 }
 
 fn run_raw<C: Collector>(heap: &Heap<C>, job: Job) -> Result<Outcome, WorkloadError> {

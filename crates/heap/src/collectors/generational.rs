@@ -27,6 +27,7 @@ use crate::reference::Ref;
 use crate::shape::{Form, ShapeTable};
 use crate::space::cells::Cache;
 use crate::space::marked::MarkedSpace;
+use crate::space::nursery::Nursery;
 use crate::space::size_class::SizeClass;
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::{Amount, Cause, CollectionKind};
@@ -51,19 +52,22 @@ pub struct Generational {
     remembered: Vec<u32>,
     /// Objects in the old generation.
     old_objects: u64,
-    /// What the old generation may grow to.
-    old_limit: usize,
+    /// The limit of the heap, both generations together.
+    max_bytes: usize,
     reservation: Reservation,
 }
 
-/// The nursery, given out to mutators in chunks.
-struct Nursery {
-    extent: Extent,
-    /// Everything below has been given out.
-    cursor: usize,
-    chunk: usize,
-    /// Bytes given back unused by mutators since the last minor collection.
-    unused: usize,
+/// What a minor collection may need: the whole nursery, rounded up to cells, and one block begun
+/// for each size class.
+const fn reserve(nursery: usize) -> usize {
+    nursery + nursery / 2 + 40 * BLOCK_BYTES
+}
+
+/// What the old generation may grow to beside a nursery of this size, so that a minor collection
+/// always finds room for all survivors.
+fn old_limit(max_bytes: usize, nursery: usize) -> usize {
+    let rest = max_bytes.saturating_sub(nursery);
+    rest.saturating_sub(reserve(nursery)).max(rest / 2)
 }
 
 /// A mutator's part.
@@ -115,41 +119,28 @@ unsafe impl Collector for Generational {
 
     fn new(config: &HeapConfig) -> Result<Generational, HeapError> {
         config.at_least(8 * BLOCK_BYTES, Self::NAME)?;
-        let nursery = config
-            .nursery_bytes
-            .min(config.max_bytes / 8)
-            .max(BLOCK_BYTES);
-        let nursery = nursery / BLOCK_BYTES * BLOCK_BYTES;
-        // A minor collection must always find room for all survivors: the worst case is the whole
-        // nursery, rounded up to cells, and one block begun for each size class.
-        let reserve = nursery + nursery / 2 + 40 * BLOCK_BYTES;
-        let old_limit = config.max_bytes - nursery;
-        let old_limit = old_limit.saturating_sub(reserve).max(old_limit / 2);
-        let old_bytes = old_limit + reserve + 4 * BLOCK_BYTES;
+        let nursery = Nursery::most(config.max_bytes, config.nursery_bytes);
+        let old_bytes = config.max_bytes + reserve(nursery) + 4 * BLOCK_BYTES;
         let reservation = Reservation::new(nursery + old_bytes, config.huge_pages)?;
-        let extent = Extent {
+        let young = Extent {
             start: reservation.start(),
             bytes: nursery,
         };
         let old = Extent {
-            start: extent.end(),
+            start: young.end(),
             bytes: old_bytes,
         };
+        let nursery = Nursery::new(young, config.nursery_bytes);
         let mut policy = config.clone();
-        policy.max_bytes = old_limit;
+        policy.max_bytes = old_limit(config.max_bytes, BLOCK_BYTES);
         Ok(Generational {
-            nursery: Nursery {
-                extent,
-                cursor: extent.start,
-                chunk: BLOCK_BYTES,
-                unused: 0,
-            },
+            nursery,
             old: MarkedSpace::new(old, old_bytes, &policy, GROWTH),
             cache: Cache::default(),
             to_forward: Vec::new(),
             remembered: Vec::new(),
             old_objects: 0,
-            old_limit,
+            max_bytes: config.max_bytes,
             reservation,
         })
     }
@@ -158,8 +149,8 @@ unsafe impl Collector for Generational {
         Local {
             cursor: 0,
             end: 0,
-            young_start: Ref::from_address(self.nursery.extent.start).to_bits(),
-            young_length: (self.nursery.extent.bytes >> 3) as u32,
+            young_start: Ref::from_address(self.nursery.extent().start).to_bits(),
+            young_length: (self.nursery.extent().bytes >> 3) as u32,
             birth: 0,
             remembered: Vec::new(),
         }
@@ -198,17 +189,11 @@ unsafe impl Collector for Generational {
             return Refill::Pause(Cause::AllocationFailure);
         }
         self.retire_chunk(local);
-        let start = self.nursery.cursor;
-        let bytes = self.nursery.chunk.min(self.nursery.extent.end() - start);
-        if bytes < request.bytes {
+        let Some(chunk) = self.nursery.chunk(request.bytes) else {
             return Refill::Pause(Cause::NurseryFull);
-        }
-        self.nursery.cursor += bytes;
-        // A chunk at a time, so that what was cleared is still in the cache when it is used.
-        // SAFETY: this part of the nursery has not been given out since the last collection.
-        unsafe { std::ptr::write_bytes(start as *mut u8, 0, bytes) };
-        local.cursor = start;
-        local.end = start + bytes;
+        };
+        local.cursor = chunk.start;
+        local.end = chunk.end();
         Self::allocate(local, request).map_or(Refill::Pause(Cause::NurseryFull), Refill::Ready)
     }
 
@@ -257,47 +242,39 @@ unsafe impl Collector for Generational {
     }
 
     unsafe fn each_object(&self, shapes: &ShapeTable, visit: &mut dyn FnMut(usize, Header)) {
+        let young = self.nursery.filled();
         // SAFETY: promised by the caller; retired chunks end with a free header.
         unsafe {
-            crate::space::walk(
-                shapes,
-                self.nursery.extent.start,
-                self.nursery.cursor,
-                visit,
-            );
+            crate::space::walk(shapes, young.start, young.end(), visit);
             self.old.each_object(visit);
         }
     }
 
     fn is_object_start(&self, shapes: &ShapeTable, address: usize) -> bool {
-        if !self.nursery.extent.contains(address) {
+        if !self.nursery.extent().contains(address) {
             return self.old.is_object_start(address);
         }
+        let young = self.nursery.filled();
         let mut found = false;
         // SAFETY: retired chunks end with a free header.
         unsafe {
-            crate::space::walk(
-                shapes,
-                self.nursery.extent.start,
-                self.nursery.cursor,
-                &mut |at, _| {
-                    found |= at == address;
-                },
-            );
+            crate::space::walk(shapes, young.start, young.end(), &mut |at, _| {
+                found |= at == address;
+            });
         }
         found
     }
 
     fn used(&self) -> usize {
-        self.old.used() + self.nursery.cursor - self.nursery.extent.start - self.nursery.unused
+        self.old.used() + self.nursery.used()
     }
 
     fn committed(&self) -> usize {
-        self.old.space.committed() + self.nursery.extent.bytes
+        self.old.space.committed() + self.nursery.touched()
     }
 
     fn largest(&self) -> usize {
-        self.old_limit
+        old_limit(self.max_bytes, BLOCK_BYTES)
     }
 
     fn verify(&self, shapes: &ShapeTable) -> Result<(), String> {
@@ -309,26 +286,19 @@ impl Generational {
     /// True when the old generation can take `bytes` more and still leave the reserve that a minor
     /// collection may need.
     fn old_has_room(&mut self, bytes: usize) -> bool {
-        if self.old.space.committed() + bytes <= self.old_limit {
+        let limit = old_limit(self.max_bytes, self.nursery.size());
+        if self.old.space.committed() + bytes <= limit {
             return true;
         }
         // Blocks that wait for the sweeper may turn out to be empty.
         self.old.finish_sweep();
-        self.old.space.committed() + bytes <= self.old_limit
+        self.old.space.committed() + bytes <= limit
     }
 
     /// Takes back what is left of a mutator's chunk.
     fn retire_chunk(&mut self, local: &mut Local) {
-        if local.cursor < local.end {
-            // SAFETY: the rest of the chunk is free, and belongs to this mutator.
-            unsafe {
-                object::set_header(
-                    local.cursor,
-                    Header::free((local.end - local.cursor) as u32),
-                )
-            };
-            self.nursery.unused += local.end - local.cursor;
-        }
+        // SAFETY: the rest of the chunk is free, and belongs to this mutator.
+        unsafe { self.nursery.give_back(local.cursor, local.end) };
         local.cursor = 0;
         local.end = 0;
     }
@@ -356,7 +326,7 @@ fn minor(world: &mut World<'_, Generational>) {
     let shapes = world.shapes();
     let this = world.collector();
     let sense = this.old.sense();
-    let extent = this.nursery.extent;
+    let extent = this.nursery.extent();
     let to_forward = std::mem::take(&mut this.to_forward);
     let mut remembered = std::mem::take(&mut this.remembered);
     // The evacuation owns these while it runs, so that roots can be visited through the world.
@@ -402,12 +372,10 @@ fn minor(world: &mut World<'_, Generational>) {
     let mut cache = std::mem::take(&mut this.cache);
     this.old.retire(&mut cache);
     this.cache = cache;
-    this.nursery.cursor = this.nursery.extent.start;
-    this.nursery.unused = 0;
-    if cfg!(debug_assertions) {
-        // SAFETY: the nursery is empty.
-        unsafe { std::ptr::write_bytes(extent.start as *mut u8, 0xDB, extent.bytes) };
-    }
+    // The larger the old generation, the smaller the nursery: both, and the reserve, are within the
+    // limit.
+    let room = this.max_bytes.saturating_sub(this.old.space.committed()) / 3;
+    this.nursery.empty(copied.bytes as usize, room);
     this.old_objects += copied.objects;
     let survivors = this.old_objects;
     let freed = Amount {

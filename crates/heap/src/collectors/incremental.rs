@@ -173,12 +173,12 @@ impl Incremental {
 }
 
 /// The thresholds in force: those set, and for the others what suits the heap's size. A step takes
-/// a few hundred microseconds on a large heap.
+/// about a hundred microseconds on a large heap.
 fn thresholds(config: &HeapConfig) -> IncrementalSettings {
     let set = config.incremental;
     let or = |value: usize, default: usize| if value == 0 { default } else { value };
-    let mark_num = or(set.mark_num, (config.max_bytes >> 16).clamp(256, 8192));
-    let sweep_num = or(set.sweep_num, (config.max_bytes >> 15).clamp(512, 16384));
+    let mark_num = or(set.mark_num, (config.max_bytes >> 16).clamp(256, 4096));
+    let sweep_num = or(set.sweep_num, (config.max_bytes >> 15).clamp(512, 8192));
     IncrementalSettings {
         mark_num,
         sweep_num,

@@ -6,6 +6,7 @@ pub mod cells;
 pub mod cursor;
 pub mod large;
 pub mod marked;
+pub mod nursery;
 pub mod pool;
 pub mod size_class;
 

@@ -425,7 +425,7 @@ impl<C: Collector> Machine<C> {
         let others: Vec<Slot> = others.collect();
         // Half of the reads of a holder of weak slots go to those, however many strong ones it has.
         let index = slot as usize;
-        let slot = if strong == 0 || !others.is_empty() && index % 2 == 0 {
+        let slot = if strong == 0 || !others.is_empty() && index.is_multiple_of(2) {
             others[index / 2 % others.len()]
         } else {
             entry.strong_slot(index % strong)

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// Programs of at most `longest` operations.
-pub fn programs(longest: usize) -> impl Strategy<Value = Program> {
+pub(crate) fn programs(longest: usize) -> impl Strategy<Value = Program> {
     let operation = any::<[u8; 8]>().prop_map(Operation::decode);
     let operations = proptest::collection::vec(operation, 0..=longest);
     (any::<u8>(), any::<u8>(), operations).prop_map(|(room, stride, operations)| Program {
@@ -16,7 +16,7 @@ pub fn programs(longest: usize) -> impl Strategy<Value = Program> {
 }
 
 /// Checks `cases` programs (or as many as `PROPTEST_CASES` says), always the same ones.
-pub fn for_all<S: Strategy>(
+pub(crate) fn for_all<S: Strategy>(
     cases: u32,
     strategy: S,
     check: impl Fn(S::Value) -> Result<(), TestCaseError>,

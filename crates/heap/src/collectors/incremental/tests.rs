@@ -353,7 +353,8 @@ fn initialising_stores_shade_too() {
     let index = lab.mutator.stack().push(hidden);
     lab.write(a, 0, Ref::NULL);
     let node = lab.node;
-    let parent = lab.mutator.allocate_with(&node, [index]).unwrap();
+    // SAFETY: `hidden` is rooted, and this collector moves nothing.
+    let parent = unsafe { lab.mutator.allocate_with(&node, [hidden]) }.unwrap();
     assert_eq!(lab.colour(parent), Colour::Black);
     assert_eq!(lab.colour(hidden), Colour::Grey);
     lab.mutator.stack().set(index, parent);

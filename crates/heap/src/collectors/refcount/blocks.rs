@@ -24,7 +24,7 @@ use crate::space::size_class::SizeClass;
 const YOUNG: u8 = 1;
 /// Stands in `touched`.
 const TOUCHED: u8 = 2;
-/// Stands in the space's list of blocks with room.
+/// Stands in the space's list of blocks with room; for young blocks, stood there.
 const LISTED: u8 = 4;
 /// Is to be swept in this epoch.
 const SWEEP: u8 = 8;
@@ -65,7 +65,6 @@ impl Blocks {
     /// A mutator got free cells of this block.
     pub(super) fn give(&mut self, block: BlockIndex) {
         let state = self.at(block);
-        state.flags &= !LISTED;
         if state.flags & YOUNG == 0 {
             state.flags |= YOUNG;
             self.young.push(block);

@@ -11,9 +11,12 @@
 //! 3. *collect*: white is dead.
 //!
 //! Where this departs from the paper: the three procedures are loops over a worklist; a candidate
-//! that is a root now is left out (it loses that count some day, and is a candidate again); and an
+//! that is a root now is left out (it loses that count some day, and is a candidate again); an
 //! object that dies while in the buffer waits there no longer than until a quarter of the buffer is
-//! dead.
+//! dead; and there is an end to patience. A few candidates may lead to all of the heap, and then
+//! trying them costs more than tracing, since it goes over everything up to three times. So when
+//! more than [`PATIENCE`] of the objects have become gray, the attempt is given up, and the backup
+//! trace takes over. It forgets all counts and colours anyway, so nothing needs to be undone.
 
 use super::RefCount;
 use super::count::{self, Colour};
@@ -24,6 +27,12 @@ use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
 use crate::stats::{Amount, Cause, CollectionKind};
+
+/// The part of all objects that trial deletion looks at before it gives up.
+pub(super) const PATIENCE: f64 = 0.125;
+
+/// Objects that trial deletion may look at in any case.
+const LEAST: u64 = 1000;
 
 /// The buffer of possible roots of dead cycles.
 ///
@@ -108,22 +117,38 @@ impl Candidates {
     }
 }
 
-/// Runs a cycle collection, and records it. An epoch has just been run.
-pub(super) fn run(world: &mut World<'_, RefCount>, cause: Cause) {
-    world.begin(CollectionKind::Cycles, cause);
+/// Runs a cycle collection, and records it. An epoch has just been run. If it fails, the counts are
+/// in disorder, and the backup must follow.
+pub(super) fn run(world: &mut World<'_, RefCount>, cause: Cause) -> Result<(), TooMuch> {
     let (this, shapes, _) = world.parts();
+    if this.candidates.len() as u64 > this.most_gray() {
+        return Err(TooMuch);
+    }
+    world.begin(CollectionKind::Cycles, cause);
+    let (this, ..) = world.parts();
     let before = this.counted;
     // SAFETY: the world is stopped, and the counts are exact.
-    unsafe { this.collect_cycles(shapes) };
+    unsafe { this.collect_cycles(shapes)? };
     let after = this.counted;
     world.tally(Amount::default(), Amount::default(), before.minus(after));
     world.set_objects(after.objects);
+    Ok(())
 }
 
+/// The candidates lead to so much of the heap that tracing it costs less.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooMuch;
+
 impl RefCount {
+    /// How many objects may become gray.
+    fn most_gray(&self) -> u64 {
+        ((self.counted.objects as f64 * self.patience) as u64).saturating_add(LEAST)
+    }
+
     /// # Safety
     /// The world is stopped, and the counts are those of this moment.
-    unsafe fn collect_cycles(&mut self, shapes: &ShapeTable) {
+    unsafe fn collect_cycles(&mut self, shapes: &ShapeTable) -> Result<(), TooMuch> {
+        let mut left = self.most_gray();
         // SAFETY: promised by the caller; here and below every reference met is in a slot of an
         // object that has not been freed, or in the buffer.
         unsafe {
@@ -139,7 +164,7 @@ impl RefCount {
                 if let Some(ahead) = candidates.get(i + 8) {
                     object::prefetch(ahead.address());
                 }
-                self.mark_gray(shapes, candidate);
+                self.mark_gray(shapes, candidate, &mut left)?;
             }
             let mut alive = Vec::new();
             for &candidate in &candidates {
@@ -156,22 +181,34 @@ impl RefCount {
             self.candidates.clear();
             self.finish_freeing();
         }
+        Ok(())
     }
 
-    /// Takes the references inside of what `start` reaches off the counts.
+    /// Takes the references inside of what `start` reaches off the counts; `left` more objects may
+    /// become gray.
     ///
     /// # Safety
     /// As for [`RefCount::collect_cycles`].
-    unsafe fn mark_gray(&mut self, shapes: &ShapeTable, start: Ref) {
+    unsafe fn mark_gray(
+        &mut self,
+        shapes: &ShapeTable,
+        start: Ref,
+        left: &mut u64,
+    ) -> Result<(), TooMuch> {
         // SAFETY: promised by the caller.
         unsafe {
             let word = object::header(start.address());
             if count::is(word, Colour::Gray) {
-                return;
+                return Ok(());
             }
             object::set_header(start.address(), count::painted(word, Colour::Gray));
             self.work.push(start);
             while let Some(next) = self.work.pop() {
+                if *left == 0 {
+                    self.work.clear();
+                    return Err(TooMuch);
+                }
+                *left -= 1;
                 let word = object::header(next.address());
                 let (work, counts) = (&mut self.work, &mut self.counts);
                 object::each_strong_slot(shapes, next.address(), word, |slot| {
@@ -187,6 +224,7 @@ impl RefCount {
                 });
             }
         }
+        Ok(())
     }
 
     /// What is gray and reachable from `start` becomes black or white. What is found alive meanwhile

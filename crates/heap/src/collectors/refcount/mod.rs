@@ -4,16 +4,16 @@
 //! that costs more than tracing; four papers take nearly all of it away.
 //! - *Deferral* (Deutsch and Bobrow, "An efficient, incremental, automatic garbage collector", CACM
 //!   1976): roots change all the time and are not counted as they do. They are counted at an
-//!   *epoch*, with the world stopped, and hold until the next ([`epoch`]).
+//!   *epoch*, with the world stopped, and hold until the next (`epoch.rs`).
 //! - *Coalescing* (Levanoni and Petrank, OOPSLA 2001): of the stores into a slot between two epochs
-//!   only what was there before the first and what is there after the last matters ([`log`]).
+//!   only what was there before the first and what is there after the last matters (`log.rs`).
 //! - *New objects are ignored* (Blackburn and McKinley, "Ulterior reference counting", OOPSLA 2003;
 //!   Shahriyar, Blackburn and Frampton, "Down for the count?", ISMM 2012): an object is born logged
 //!   and uncounted. If nothing that is counted refers to it at the next epoch, it was never counted
-//!   at all, and its block goes back, mostly without being looked at ([`blocks`]).
+//!   at all, and its block goes back, mostly without being looked at (`blocks.rs`).
 //! - *Cycles* (Bacon and Rajan, "Concurrent cycle collection in reference counted systems", ECOOP
 //!   2001, the synchronous algorithm): what has lost a reference and lives on is a candidate; now and
-//!   then the candidates are tried ([`cycles`]).
+//!   then the candidates are tried (`cycles.rs`).
 //!
 //! No step recurses: a list of any length is freed with a worklist.
 //!
@@ -21,13 +21,13 @@
 //! about paths, and counts do not know paths. So the target of any slot that is not strong, and any
 //! guarded object, is *watched*: it has a count for being watched, and counting never frees it. A
 //! collection that finds watched objects traces instead, decides as every tracing collector does
-//! ([`weak::process`](crate::weak::process)), and counts everything anew ([`backup`]). The same
+//! ([`weak::process`](crate::weak::process)), and counts everything anew (`backup.rs`). The same
 //! trace serves when the candidates have become so many that trying them would cost more.
 //!
 //! Invariants, between epochs:
 //! - an object that is not new has a count equal to the number of strong slots of objects that are
 //!   not new that held it *at the last epoch*, plus the roots that held it then, plus one if it is
-//!   watched ([`verify`] recomputes this);
+//!   watched (`verify.rs` recomputes this);
 //! - what a slot held at the last epoch is what it holds now, or what the log says of it;
 //! - every dead object that is not new can be reached from a candidate, or its death is still in the
 //!   log or among the roots of the last epoch.
@@ -69,7 +69,7 @@ const LOG_LIMIT: usize = 1 << 20;
 /// last one left.
 const GROWTH: f64 = 2.0;
 
-/// The reference-counting collector. See the module's text in the source.
+/// The reference-counting collector. See the [module text](self).
 pub struct RefCount {
     space: CellSpace,
     counts: Counts,
@@ -91,6 +91,8 @@ pub struct RefCount {
     budget: usize,
     /// A cycle collection is due when the counted bytes exceed this.
     threshold: usize,
+    /// The part of all objects that trial deletion looks at before tracing takes over.
+    patience: f64,
     /// Worklist, empty between collections; kept for its capacity.
     work: Vec<Ref>,
     config: HeapConfig,
@@ -135,6 +137,7 @@ unsafe impl Collector for RefCount {
                 .min(config.max_bytes / 8)
                 .max(BLOCK_BYTES),
             threshold: config.next_threshold(0, GROWTH),
+            patience: cycles::PATIENCE,
             work: Vec::new(),
             config: config.clone(),
             reservation,
@@ -284,14 +287,19 @@ fn awaits_freeing(word: Header) -> bool {
 }
 
 /// Looks for what counting alone does not find: by trial deletion, or by tracing when something is
-/// watched or the candidates are many. What was new has been counted, or something is watched.
+/// watched or the candidates lead to too much. What was new has been counted, or something is
+/// watched.
 fn whole(world: &mut World<'_, RefCount>, cause: Cause) {
     let this = world.collector();
-    let many = this.candidates.len() as u64 > this.counted.objects / 8 + 1000;
-    if many || !this.watched.is_empty() {
+    let done = if !this.watched.is_empty() {
+        Err(cycles::TooMuch)
+    } else if this.candidates.len() == 0 {
+        Ok(())
+    } else {
+        cycles::run(world, cause)
+    };
+    if done.is_err() {
         backup::run(world, cause);
-    } else if this.candidates.len() > 0 {
-        cycles::run(world, cause);
     }
     let this = world.collector();
     this.threshold = this

@@ -59,6 +59,7 @@ pub(super) fn verify(this: &RefCount, shapes: &ShapeTable) -> Result<(), String>
     if let Some(gone) = this.counts.beyond().find(|o| !objects.contains_key(o)) {
         return Err(format!("{gone:?} has a large count, and was freed"));
     }
+    check_log(this, shapes, &objects)?;
     check_blocks(this, &objects)
 }
 
@@ -158,9 +159,37 @@ fn check_blocks(this: &RefCount, objects: &HashMap<Ref, Header>) -> Result<(), S
             ));
         }
     }
-    let logged: HashSet<SlotRef> = this.log.slots.iter().map(|s| s.0).collect();
-    if logged.len() != this.log.slots.len() {
-        return Err("a slot was logged twice".into());
+    Ok(())
+}
+
+/// What says that it was logged must be in the log, once.
+fn check_log(
+    this: &RefCount,
+    shapes: &ShapeTable,
+    objects: &HashMap<Ref, Header>,
+) -> Result<(), String> {
+    let slots: HashSet<SlotRef> = this.log.slots.iter().map(|s| s.0).collect();
+    let whole: HashSet<Ref> = this.log.objects.iter().copied().collect();
+    if slots.len() != this.log.slots.len() || whole.len() != this.log.objects.len() {
+        return Err("something was logged twice".into());
+    }
+    let mut flags = 0;
+    for (&object, &word) in objects.iter().filter(|(_, word)| !word.has(NEW)) {
+        if word.has(LOGGED) != whole.contains(&object) {
+            return Err(format!("{object:?} is logged according to one only"));
+        }
+        // SAFETY: the object is there.
+        unsafe {
+            object::each_strong_slot(shapes, object.address(), word, |slot| {
+                flags += usize::from(this.logged.has(slot));
+            });
+        }
+    }
+    if flags != slots.len() {
+        let known = slots.len();
+        return Err(format!(
+            "{flags} slots say that they are logged, {known} are"
+        ));
     }
     Ok(())
 }

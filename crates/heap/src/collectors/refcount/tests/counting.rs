@@ -226,6 +226,14 @@ fn large_objects_come_and_go() {
     }
     f.collect();
     assert_eq!(f.objects(), 2);
+    f.mutator.stack().truncate(root);
+    // These die new.
+    for _ in 0..200 {
+        f.mutator.allocate_array(&shape, 50_000).unwrap();
+    }
+    f.epoch();
+    f.collect();
+    assert_eq!((f.objects(), f.heap.committed()), (0, 0));
 }
 
 #[test]

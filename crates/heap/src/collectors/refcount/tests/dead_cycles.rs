@@ -129,6 +129,8 @@ fn a_new_inner_reference_does_not_hide_a_dead_cycle() {
 fn a_cyclic_list_of_a_million_dies() {
     let body = || {
         let mut f = Fixture::with(large_config());
+        f.mutator
+            .inspect(|world| world.collector().patience = f64::INFINITY);
         let head = f.list(1);
         let last = f.get(head);
         let last = f.push(last);
@@ -150,6 +152,24 @@ fn a_cyclic_list_of_a_million_dies() {
     };
     let thread = std::thread::Builder::new().stack_size(128 << 10);
     thread.spawn(body).unwrap().join().unwrap();
+}
+
+#[test]
+fn candidates_that_lead_everywhere_are_settled_by_tracing() {
+    let mut f = Fixture::with(large_config());
+    let root = f.list(20_000);
+    f.epoch();
+    // The old head loses its root and is held by the new one: a candidate that leads to everything.
+    let (head, next) = (f.pair(), f.get(root));
+    f.write(head, 1, next);
+    f.mutator.stack().set(root, head);
+    f.collect();
+    assert_eq!(f.collections(CollectionKind::Full), 1);
+    assert_eq!(f.objects(), 20_001);
+    assert_eq!(f.count(next), 1, "counts are right again");
+    f.mutator.stack().truncate(root);
+    f.epoch();
+    assert_eq!(f.objects(), 0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Several mutators that store into the same objects.
 
 use super::*;
+use crate::collectors::refcount::log::{LocalLog, Log};
 
 #[test]
 fn mutators_share_objects() {
@@ -83,4 +84,71 @@ fn what_a_mutator_logged_outlives_it() {
     assert_eq!(f.objects(), 2);
     let new = f.read(pair, 0);
     assert_eq!(f.count(new), 1);
+}
+
+#[test]
+fn what_two_mutators_logged_is_put_together() {
+    let mut f = Fixture::new();
+    let shape = f.array;
+    let array = f.mutator.allocate_array(&shape, 100).unwrap();
+    f.push(array);
+    let roots: Vec<Ref> = (0..2)
+        .map(|_| {
+            let pair = f.pair();
+            f.push(pair);
+            pair
+        })
+        .collect();
+    f.epoch();
+    let shape = f.pair;
+    let mut other = f.heap.mutator();
+    let mine = f.pair();
+    let theirs = other.allocate(&shape).unwrap();
+    f.write(array, 50, mine);
+    f.write(roots[0], 0, mine);
+    // SAFETY: the references were read since the last safepoint of that mutator.
+    unsafe {
+        other.write(array, 60, theirs);
+        other.write(roots[1], 0, theirs);
+    }
+    // The other one is parked meanwhile.
+    other.blocking(|| f.epoch());
+    other.blocking(|| assert_eq!((f.count(mine), f.count(theirs)), (2, 2)));
+    drop(other);
+    for (object, slot) in [(array, 50), (array, 60), (roots[0], 0), (roots[1], 0)] {
+        f.write(object, slot, Ref::NULL);
+    }
+    f.epoch();
+    assert_eq!(f.objects(), 3);
+}
+
+#[test]
+fn who_comes_second_logs_nothing() {
+    // Two mutators saw the header before either had set the flag.
+    let mut f = Fixture::with(config().with_sanity(false));
+    let shape = f.array;
+    let array = f.mutator.allocate_array(&shape, 100).unwrap();
+    f.push(array);
+    let pair = f.rooted_pair();
+    let pair = f.get(pair);
+    f.epoch();
+    let logged = f
+        .mutator
+        .inspect(|world| std::sync::Arc::clone(&world.collector().logged));
+    let mut logs = [(); 2].map(|()| LocalLog {
+        log: Log::default(),
+        logged: std::sync::Arc::clone(&logged),
+    });
+    for object in [array, pair] {
+        // SAFETY: the object is there, and has that slot.
+        unsafe {
+            let word = f.mutator.header(object);
+            let slot = object::slot_address(object.address(), 1);
+            for log in &mut logs {
+                log.note(f.mutator.shapes(), object.address(), word, slot);
+            }
+        }
+    }
+    let lengths = logs.map(|log| (log.log.objects.len(), log.log.values.len(), log.log.len()));
+    assert_eq!(lengths, [(1, 2, 3), (0, 0, 0)]);
 }

@@ -1,0 +1,16 @@
+//! A borrowed reference does not survive what may collect.
+use liveoak_heap::collectors::Generational;
+use liveoak_heap::config::HeapConfig;
+use liveoak_heap::heap::Heap;
+use liveoak_heap::safe::Error;
+use liveoak_heap::shape::ShapeSpec;
+
+fn main() -> Result<(), Error> {
+    let heap: Heap<Generational> = Heap::new(HeapConfig::default())?;
+    let pair = heap.define(ShapeSpec::fixed("Pair").reference("head"))?;
+    let mut session = heap.session()?;
+    let first = session.allocate(&pair)?;
+    session.allocate(&pair)?;
+    first.shape();
+    Ok(())
+}
