@@ -69,7 +69,7 @@ impl Pacer {
         let safe = limit.saturating_sub(reserve);
         // However busy the mutators are, a part of what is free is used before the next cycle:
         // cycles that follow each other without a breath would find nothing.
-        let least = used + limit.saturating_sub(used) / 8;
+        let least = used + limit.saturating_sub(used) / 4;
         self.trigger = grown.min(safe).max(least.min(grown));
     }
 }
