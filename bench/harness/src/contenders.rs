@@ -143,7 +143,7 @@ impl Contender {
             }
             Liveoak(collector, api) => {
                 let liveoak = places.liveoak.clone()?.display().to_string();
-                let heap = program.heap.one_word().to_string();
+                let heap = program.heap.liveoak().to_string();
                 let mut command = vec![liveoak, "bench".into()];
                 command.extend(program.args.iter().map(|s| s.to_string()));
                 for text in ["--gc", collector, "--api", api, "--heap", &heap, "--json"] {
@@ -151,7 +151,7 @@ impl Contender {
                 }
                 Ok(Invocation {
                     command,
-                    settings: Some(format!("heap {} MB", program.heap.one_word() / 1_000_000)),
+                    settings: Some(format!("heap {} MB", program.heap.liveoak() / 1_000_000)),
                 })
             }
         }
@@ -163,6 +163,13 @@ impl Heap {
         match *self {
             Heap::Fixed(bytes) => bytes,
             Heap::PerLayout { one_word, .. } => one_word,
+        }
+    }
+
+    fn liveoak(&self) -> u64 {
+        match *self {
+            Heap::Fixed(bytes) => bytes,
+            Heap::PerLayout { liveoak, .. } => liveoak,
         }
     }
 

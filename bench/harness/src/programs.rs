@@ -26,6 +26,8 @@ pub(crate) enum Heap {
         one_word: u64,
         /// HotSpot's compressed class pointers and references.
         compressed: u64,
+        /// One-word headers, 32-bit references.
+        liveoak: u64,
     },
 }
 
@@ -77,6 +79,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
         heap: Heap::PerLayout {
             one_word: 645_000_000,
             compressed: 739_000_000,
+            liveoak: 531_000_000,
         },
         entrants: Entrants::All,
     },

@@ -74,7 +74,7 @@ impl Program {
         match self {
             Program::BinaryTrees if depth >= 20 => 512 << 20,
             Program::GcBench | Program::BinaryTrees => 256 << 20,
-            Program::LargeLiveHeap => 645_000_000,
+            Program::LargeLiveHeap => 531_000_000,
             Program::LongList | Program::Scaling => 1 << 30,
         }
     }
