@@ -28,7 +28,7 @@ pub(crate) fn for_all<S: Strategy>(
     let config = Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 4000,
+        max_shrink_iters: 1000,
         ..Config::default()
     };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
