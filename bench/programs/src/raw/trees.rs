@@ -9,10 +9,16 @@ pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
 /// Builds a tree bottom-up; its nodes have `W` zero words.
+#[inline]
 pub(super) fn make_tree<H: RawHeap, const W: usize>(heap: &mut H, depth: u32) -> Ref {
     if depth == 0 {
         return heap.allocate([Ref::NULL, Ref::NULL], [0; W]);
     }
+    make_inner::<H, W>(heap, depth)
+}
+
+/// A tree that is more than a leaf: apart, so that leaves can be made in line.
+fn make_inner<H: RawHeap, const W: usize>(heap: &mut H, depth: u32) -> Ref {
     let left = make_tree::<H, W>(heap, depth - 1);
     let left = heap.root(left);
     let right = make_tree::<H, W>(heap, depth - 1);

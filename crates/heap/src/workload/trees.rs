@@ -12,6 +12,7 @@ pub const LEFT: usize = 0;
 pub const RIGHT: usize = 1;
 
 /// A complete tree of `depth`, children first. Uses the stack of roots from index `top` on.
+#[inline]
 pub fn make_tree<C: Collector>(
     mutator: &mut Mutator<C>,
     node: &Shape,
@@ -21,6 +22,16 @@ pub fn make_tree<C: Collector>(
     if depth <= 0 {
         return mutator.allocate(node);
     }
+    make_inner(mutator, node, depth, top)
+}
+
+/// A tree that is more than a leaf: apart, so that leaves can be made in line.
+fn make_inner<C: Collector>(
+    mutator: &mut Mutator<C>,
+    node: &Shape,
+    depth: i32,
+    top: usize,
+) -> Result<Ref, AllocError> {
     let left = make_tree(mutator, node, depth - 1, top)?;
     // SAFETY: the stack is at least as high as the caller said; the references were read or
     // allocated since the last safepoint.
