@@ -17,7 +17,7 @@ use crate::mutator::{Core, Mutator};
 use crate::reference::Ref;
 use crate::roots::{Globals, Roots};
 use crate::shape::{Shape, ShapeId, ShapeInfo, ShapeSpec, ShapeTable};
-use crate::stats::{Amount, Cause, Collection, CollectionKind, Stats, Timer, Usage};
+use crate::stats::{Amount, Cause, Collection, CollectionKind, Elapsed, Stats, Timer, Usage};
 use crate::weak::{Guardians, Outcome};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -392,6 +392,8 @@ pub struct World<'a, C: Collector> {
     state: &'a mut State<C>,
     record: Option<Collection>,
     timer: Timer,
+    /// The time of this stop that has been charged to records already closed.
+    charged: Elapsed,
 }
 
 impl<'a, C: Collector> World<'a, C> {
@@ -401,6 +403,7 @@ impl<'a, C: Collector> World<'a, C> {
             state,
             record: None,
             timer,
+            charged: Elapsed::default(),
         };
         world.state.collector.stopped();
         world.retire_all();
@@ -573,11 +576,17 @@ impl<'a, C: Collector> World<'a, C> {
         }
     }
 
+    /// When one stop holds two collections, each is charged with its own time.
     fn close_record(&mut self) {
+        let total = self.timer.elapsed();
         if let Some(record) = self.record.take() {
             let usage = self.usage();
-            let elapsed = self.timer.elapsed();
-            self.state.stats.finish_stopped(record, usage, elapsed);
+            let own = Elapsed {
+                wall: total.wall.saturating_sub(self.charged.wall),
+                cpu: total.cpu.saturating_sub(self.charged.cpu),
+            };
+            self.state.stats.finish_stopped(record, usage, own);
+            self.charged = total;
         }
     }
 

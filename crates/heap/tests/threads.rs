@@ -48,7 +48,7 @@ impl Program for SharedArray {
 
     fn run<C: Collector>(self) {
         const THREADS: usize = 4;
-        const ROUNDS: u64 = 1000;
+        const ROUNDS: u64 = 300;
         let heap: Heap<C> = Heap::new(config()).unwrap();
         let cell = cell(&heap);
         let array = heap.define(ShapeSpec::references("Array")).unwrap();

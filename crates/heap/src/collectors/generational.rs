@@ -133,6 +133,9 @@ unsafe impl Collector for Generational {
         let nursery = Nursery::new(young, config.nursery_bytes);
         let mut policy = config.clone();
         policy.max_bytes = old_limit(config.max_bytes, BLOCK_BYTES);
+        if policy.initial_bytes == 0 {
+            policy.initial_bytes = config.max_bytes / 4;
+        }
         Ok(Generational {
             nursery,
             old: MarkedSpace::new(old, old_bytes, &policy, GROWTH),

@@ -40,7 +40,7 @@ impl Nursery {
     /// nothing set).
     pub fn most(max_bytes: usize, wanted: usize) -> usize {
         let most = match wanted {
-            0 => max_bytes / 4,
+            0 => max_bytes / 3,
             wanted => wanted.min(max_bytes / 8),
         };
         most.max(BLOCK_BYTES) / BLOCK_BYTES * BLOCK_BYTES
