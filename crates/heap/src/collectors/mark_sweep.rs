@@ -20,9 +20,9 @@ use crate::space::marked::MarkedSpace;
 use crate::space::{BLOCK_BYTES, Extent};
 use crate::stats::{Amount, Cause, CollectionKind};
 
-/// A little more than what is live: this is the collector for those who want to save memory, and
+/// Half as much again as what is live: this is the collector for those who want to save memory, and
 /// marking is cheap.
-const GROWTH: f64 = 1.22;
+const GROWTH: f64 = 1.5;
 
 /// The mark-sweep collector. See the [module text](self).
 pub struct MarkSweep {
