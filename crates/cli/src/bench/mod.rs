@@ -11,7 +11,7 @@ use liveoak_heap::collector::Collector;
 use liveoak_heap::config::HeapConfig;
 use liveoak_heap::heap::Heap;
 use liveoak_heap::kind::{self, CollectorKind};
-use liveoak_heap::stats::{CollectionKind, Stats, process_cpu_time};
+use liveoak_heap::stats::{Stats, process_cpu_time};
 use liveoak_report::{gc_log, statistics, units};
 use measurement::{Measurement, Quantity};
 use serde_json::{Map, Value};

@@ -9,7 +9,7 @@
 //! dead, and headers that stay intact. Large objects stay where they are, in a space of their own.
 //!
 //! A collection because an allocation wanted memory leaves a *settled* prefix in place: the longest
-//! one of which at most a [`WASTE`]th is dead. Long-lived objects gather there, so most references
+//! one of which at most a tenth is dead. Long-lived objects gather there, so most references
 //! need not be changed, and little memory is copied. A full collection leaves no gap anywhere.
 //!
 //! Invariants:

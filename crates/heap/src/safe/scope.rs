@@ -3,7 +3,7 @@
 //! A [`Local`] is the index of a root of the session, so a moving collector keeps it right. It
 //! belongs to a [`Scope`], by lifetime: it can be used in that scope and in those within it, and not
 //! after its end. What may collect takes the scope by `&mut`; a local, unlike a
-//! [`Gc`](super::Gc), does not borrow it, and so can be held across.
+//! [`Gc`], does not borrow it, and so can be held across.
 //!
 //! A scope is a closure rather than a guard value: it always ends, also by a panic, and in the
 //! right order. The lifetime `'s` of a scope is chosen anew for each call, so the locals of one
