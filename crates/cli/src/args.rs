@@ -59,7 +59,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) heap: Option<usize>,
 
-    /// Size of the nursery (generational).
+    /// Size of the nursery (generational), or bytes per epoch (refcount); the default adapts
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) nursery: Option<usize>,
 

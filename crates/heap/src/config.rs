@@ -20,7 +20,8 @@ pub struct HeapConfig {
     /// survived; zero: what suits the collector. Less saves memory, more saves time.
     pub growth: f64,
     /// Bytes of the nursery (`generational`), at most an eighth of the limit; zero: it adapts to how
-    /// much survives, up to a third of the limit.
+    /// much survives, up to a third of the limit. For `refcount`, the bytes allocated from one
+    /// epoch to the next.
     pub nursery_bytes: usize,
     /// Ask the operating system for huge pages.
     pub huge_pages: bool,

@@ -65,6 +65,9 @@ use std::sync::atomic::Ordering;
 /// An epoch is due when a mutator has noted this many old values.
 const LOG_LIMIT: usize = 1 << 20;
 
+/// Bytes allocated from one epoch to the next, if the user set no size of the nursery.
+const EPOCH_BYTES: usize = 16 << 20;
+
 /// A search for dead cycles is due when the counted objects have grown to this multiple of what the
 /// last one left.
 const GROWTH: f64 = 2.0;
@@ -132,10 +135,12 @@ unsafe impl Collector for RefCount {
             pinned: 0,
             counted: Amount::default(),
             young_bytes: 0,
-            budget: config
-                .nursery_bytes
-                .min(config.max_bytes / 8)
-                .max(BLOCK_BYTES),
+            budget: match config.nursery_bytes {
+                0 => EPOCH_BYTES,
+                bytes => bytes,
+            }
+            .min(config.max_bytes / 8)
+            .max(BLOCK_BYTES),
             threshold: config.next_threshold(0, GROWTH),
             patience: cycles::PATIENCE,
             work: Vec::new(),
