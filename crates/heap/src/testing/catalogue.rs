@@ -3,6 +3,7 @@
 //! Most objects carry a number, so that an object that comes out of a guardian's queue can be
 //! recognised: a word `id`, or for arrays of references an immediate in element 0.
 
+use super::operation::Length;
 use crate::collector::Collector;
 use crate::error::HeapError;
 use crate::heap::Heap;
@@ -43,18 +44,32 @@ pub(super) struct Entry {
     model: liveoak_graph::Shape,
 }
 
+/// The names of the shapes, in the order in which [`define`] defines them.
+pub(super) const NAMES: [&str; 13] = [
+    "Pair",
+    "Node",
+    "Holder",
+    "Ephemeron",
+    "References",
+    "Bytes",
+    "Words",
+    "Leaf",
+    "Empty",
+    "Mixed",
+    "Wide",
+    "Huge",
+    "HugeHolder",
+];
+
 /// Lengths of arrays: none, few, around 64 slots, around the largest cell (8 KiB), and large ones.
-const LENGTHS: [u32; 16] = [
+pub(super) const LENGTHS: [u32; 16] = [
     0, 1, 2, 3, 5, 8, 16, 31, 64, 65, 300, 1023, 2046, 2047, 9000, 20000,
 ];
 
 impl Entry {
-    /// The length of an array of this shape that an operand stands for; 0 for fixed shapes.
-    pub(super) fn length(&self, operand: u8) -> u32 {
-        match self.element {
-            None => 0,
-            Some(_) => LENGTHS[operand as usize % LENGTHS.len()],
-        }
+    /// The length of an object of this shape; 0 for fixed shapes.
+    pub(super) fn length(&self, wanted: Length) -> u32 {
+        self.element.map_or(0, |_| wanted.elements())
     }
 
     /// Bytes of an object.
@@ -128,29 +143,29 @@ pub(super) fn define<C: Collector>(heap: &Heap<C>) -> Result<Vec<Entry>, HeapErr
         (0..count).fold(spec, |spec, i| spec.reference(format!("r{i}")))
     };
     let specs = [
-        ShapeSpec::fixed("Pair")
+        ShapeSpec::fixed(NAMES[0])
             .reference("first")
             .reference("second"),
-        ShapeSpec::fixed("Node")
+        ShapeSpec::fixed(NAMES[1])
             .reference("left")
             .reference("right")
             .word("id"),
-        ShapeSpec::fixed("Holder")
+        ShapeSpec::fixed(NAMES[2])
             .weak("weak")
             .word("id")
             .weak("other")
             .reference("strong")
             .with("phantom", Kind::Phantom),
-        ShapeSpec::fixed("Ephemeron")
+        ShapeSpec::fixed(NAMES[3])
             .word("id")
             .ephemeron()
             .reference("next"),
-        ShapeSpec::references("References"),
-        ShapeSpec::bytes("Bytes"),
-        ShapeSpec::words("Words"),
-        ShapeSpec::fixed("Leaf").word("id").word("data"),
-        ShapeSpec::fixed("Empty"),
-        ShapeSpec::fixed("Mixed")
+        ShapeSpec::references(NAMES[4]),
+        ShapeSpec::bytes(NAMES[5]),
+        ShapeSpec::words(NAMES[6]),
+        ShapeSpec::fixed(NAMES[7]).word("id").word("data"),
+        ShapeSpec::fixed(NAMES[8]),
+        ShapeSpec::fixed(NAMES[9])
             .with("byte", Kind::Data(1))
             .reference("a")
             .with("half", Kind::Data(2))
@@ -160,11 +175,11 @@ pub(super) fn define<C: Collector>(heap: &Heap<C>) -> Result<Vec<Entry>, HeapErr
             .with("four", Kind::Data(4))
             .reference("c"),
         // More than 64 slots, so that the map of references does not fit into a word.
-        many(ShapeSpec::fixed("Wide").word("id"), 100).word("data"),
+        many(ShapeSpec::fixed(NAMES[10]).word("id"), 100).word("data"),
         // Larger than the largest cell.
-        many(ShapeSpec::fixed("Huge").word("id"), 2100).word("data"),
+        many(ShapeSpec::fixed(NAMES[11]).word("id"), 2100).word("data"),
         many(
-            ShapeSpec::fixed("HugeHolder")
+            ShapeSpec::fixed(NAMES[12])
                 .word("id")
                 .weak("weak")
                 .ephemeron()

@@ -1,7 +1,7 @@
 //! Runs a program on a real heap and on the oracle, in step.
 
 use super::catalogue::{self, Entry, Identity, Slot};
-use super::operation::{Operation, Program, Room, Setting};
+use super::operation::{Class, Length, Operation, Program, Room, Setting};
 use super::oracle::{Number, Oracle, Value};
 use crate::collector::Collector;
 use crate::config::{HeapConfig, IncrementalSettings};
@@ -146,7 +146,7 @@ impl<C: Collector> Machine<C> {
     fn run(&mut self, operation: Operation) -> Result<(), String> {
         match operation {
             Operation::New { shape, length } => {
-                let entry = shape as usize % self.entries.len();
+                let entry = shape.index();
                 let length = self.entries[entry].length(length);
                 self.allocate(entry, length).map(drop)
             }
@@ -534,8 +534,8 @@ impl<C: Collector> Machine<C> {
         Ok(true)
     }
 
-    fn garbage(&mut self, shape: u8, length: u8, count: u8) -> Result<(), String> {
-        let entry = shape as usize % self.entries.len();
+    fn garbage(&mut self, shape: Class, length: Length, count: u8) -> Result<(), String> {
+        let entry = shape.index();
         let length = self.entries[entry].length(length);
         // About as many bytes, whatever the size.
         let bytes = self.entries[entry].bytes(length);

@@ -13,7 +13,7 @@ mod operation;
 mod oracle;
 
 pub use machine::{Outcome, run};
-pub use operation::{Operation, Program, Room, Setting};
+pub use operation::{Class, Length, Operation, Program, Room, Setting};
 
 use crate::collector::Collector;
 use crate::kind::CollectorKind;

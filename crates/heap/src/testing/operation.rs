@@ -39,14 +39,52 @@ pub struct Setting {
     pub stride: u8,
 }
 
+/// A shape of the programs, taken modulo their number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Class(pub u8);
+
+impl fmt::Debug for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(super::catalogue::NAMES[self.index()])
+    }
+}
+
+impl Class {
+    /// Its place in the catalogue.
+    pub fn index(self) -> usize {
+        self.0 as usize % super::catalogue::NAMES.len()
+    }
+}
+
+/// The length of an array, one of a few; fixed shapes ignore it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Length(pub u8);
+
+impl fmt::Debug for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.elements())
+    }
+}
+
+impl Length {
+    /// The number of elements.
+    pub fn elements(self) -> u32 {
+        super::catalogue::LENGTHS[self.0 as usize % super::catalogue::LENGTHS.len()]
+    }
+}
+
 /// What a mutator does. `holder`, `value`, `from`, `at` are positions on its stack of roots; a
 /// holder is the first object from there on that has a slot of the kind that is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Allocates an object and pushes it.
-    New { shape: u8, length: u8 },
+    New { shape: Class, length: Length },
     /// Allocates objects and keeps none.
-    Garbage { shape: u8, length: u8, count: u8 },
+    Garbage {
+        shape: Class,
+        length: Length,
+        count: u8,
+    },
     /// Allocates a linked list and pushes its head.
     List { length: u8 },
     /// Stores what is at `value` into a strong slot.
@@ -103,12 +141,12 @@ impl Operation {
         let number = u16::from_le_bytes([c, d]);
         match kind {
             0..40 => Operation::New {
-                shape: a,
-                length: b,
+                shape: Class(a),
+                length: Length(b),
             },
             40..52 => Operation::Garbage {
-                shape: a,
-                length: b,
+                shape: Class(a),
+                length: Length(b),
                 count: c,
             },
             52..58 => Operation::List { length: a },
