@@ -122,41 +122,6 @@ pub unsafe fn each_strong_slot(
     false
 }
 
-/// As [`each_strong_slot`], but the last slot first: for a visitor that puts what it is given on a
-/// stack, so that the first slot is taken from it first.
-///
-/// # Safety
-/// As for [`each_strong_slot`].
-#[inline(always)]
-pub unsafe fn each_strong_slot_backwards(
-    shapes: &ShapeTable,
-    object: usize,
-    word: Header,
-    mut visit: impl FnMut(usize),
-) -> bool {
-    let layout = shapes.layout(word.shape());
-    if layout.form == Form::Fixed {
-        let mut map = layout.map;
-        while map != 0 {
-            let slot = 63 - map.leading_zeros();
-            visit(slot_address(object, slot as usize));
-            map &= !(1 << slot);
-        }
-        return false;
-    }
-    if layout.form == Form::References {
-        for slot in (0..word.aux() as usize).rev() {
-            visit(slot_address(object, slot));
-        }
-        return false;
-    }
-    if layout.form == Form::Special {
-        each_special_slot(shapes, object, word, &mut visit);
-        return true;
-    }
-    false
-}
-
 /// Copies the words of an object. Small ones in line, by pieces that may overlap each other.
 ///
 /// # Safety
