@@ -14,7 +14,9 @@ use crate::reference::Ref;
 use crate::roots::GlobalId;
 use crate::shape::Kind;
 use crate::weak::{GuardianId, Guardians};
-use liveoak_graph::{ArcName, Isomorphism, Model, Name, NodeId, Observe, RootName, isomorphic_by};
+use liveoak_graph::{
+    ArcName, Isomorphism, Model, Name, NodeId, Observe, RootName, Trace, isomorphic_by,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Roots on the stack; beyond that, new ones replace old ones.
@@ -451,6 +453,12 @@ impl<C: Collector> Machine<C> {
                 value = Value::NULL;
             }
             Value::Object(number) => self.recognise(reference, number)?,
+            Value::Bits(bits) if bits != 0 && reference.is_null() && slot.kind == Kind::Value => {
+                // An immediate value goes with its key.
+                self.oracle.cleared(&self.entries, object, slot)?;
+                self.decide(Decision::Cleared);
+                value = Value::NULL;
+            }
             Value::Bits(bits) if bits != reference.to_bits() => {
                 return Err(format!(
                     "{slot:?} of {object:?} holds {reference:?} instead of {:?}",
@@ -694,6 +702,8 @@ impl<C: Collector> Machine<C> {
             mutator,
             oracle,
             entries,
+            decisions,
+            step,
             ..
         } = self;
         let mutator = mutator.as_mut().expect("between operations");
@@ -701,16 +711,17 @@ impl<C: Collector> Machine<C> {
             follow_guardians(oracle, entries, world.parts().2)?;
             if complete {
                 oracle.collect(entries)?;
-            } else {
-                oracle.trace();
             }
+            let reached = oracle.trace();
             let memory = Observed::new(world);
             let agree = |node: NodeId, reference: Ref| {
-                same_contents(oracle, entries, &memory, node, reference)
+                same_contents(oracle, entries, &reached, &memory, node, reference)
             };
             let partners = isomorphic_by(&Strong(&oracle.model), &Strong(&memory), agree);
             let partners = partners.map_err(|difference| difference.to_string())?;
-            compare_weak(oracle, entries, &memory, &partners)?;
+            for _ in 0..compare_weak(oracle, entries, &memory, &partners)? {
+                decisions.push((*step, Decision::Cleared));
+            }
             let (heap, model) = (memory.object_count(), oracle.model.len());
             if complete && heap != model {
                 return Err(format!(
@@ -734,7 +745,7 @@ fn compare_weak(
     entries: &[Entry],
     memory: &Observed<'_>,
     partners: &Isomorphism<NodeId, Ref>,
-) -> Result<(), String> {
+) -> Result<usize, String> {
     let of: BTreeMap<Number, Ref> = partners
         .pairs()
         .iter()
@@ -752,6 +763,7 @@ fn compare_weak(
 fn same_contents(
     oracle: &Oracle,
     entries: &[Entry],
+    reached: &Trace<NodeId>,
     memory: &Observed<'_>,
     node: NodeId,
     reference: Ref,
@@ -770,6 +782,11 @@ fn same_contents(
             object.length
         ));
     }
+    // An ephemeron whose key is dead may have been cleared already, whatever its value.
+    let doomed = entry.ephemeron.and_then(|(key, value)| {
+        let key = oracle.object(*object.held.get(&key.number)?).node;
+        (!reached.contains(key)).then_some(value.number)
+    });
     for (index, word) in memory.words(reference).enumerate() {
         for (slot, found) in [
             (2 * index, word as u32),
@@ -779,6 +796,9 @@ fn same_contents(
                 continue;
             }
             let expected = object.bits.get(&slot).copied().unwrap_or(0);
+            if found == 0 && Some(slot) == doomed {
+                continue;
+            }
             if found != expected {
                 return Err(format!(
                     "slot {slot} of {number:?} holds {found:#x} instead of {expected:#x}"

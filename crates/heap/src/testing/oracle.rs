@@ -316,13 +316,14 @@ impl Oracle {
     }
 
     /// Weak slots of live objects against those of the heap. `heap` gives what a slot of the
-    /// object holds there.
+    /// object holds there. Returns how many doubtful ones the collector has chosen to clear.
     pub(super) fn compare_weak(
         &mut self,
         entries: &[Entry],
         heap: &dyn Fn(Number, Slot) -> Option<Ref>,
         partner: &dyn Fn(Number) -> Option<Ref>,
-    ) -> Result<(), String> {
+    ) -> Result<usize, String> {
+        let mut chosen = 0;
         let reached = self.trace();
         for holder in self.special.clone() {
             let shape = &entries[self.object(holder).entry];
@@ -339,6 +340,7 @@ impl Oracle {
                             && self.doubtful.contains(&target)
                         {
                             self.clear(entries, holder, slot);
+                            chosen += 1;
                             continue;
                         }
                         partner(target)
@@ -356,7 +358,7 @@ impl Oracle {
             }
         }
         self.doubtful.clear();
-        Ok(())
+        Ok(chosen)
     }
 
     /// A full collection of the model, guardians excepted: those were [accepted](Oracle::accept),
