@@ -105,6 +105,10 @@ pub(crate) struct Invocation {
 impl Contender {
     /// Does it take part in the program?
     pub(crate) fn enters(&self, program: &Program) -> bool {
+        // The safe layer has versions of the tree programs only.
+        if let Liveoak(_, "safe") = self.launch {
+            return program.name == "gcbench" || program.name.starts_with("binary-trees");
+        }
         program.entrants == Entrants::All || self.role == Role::Liveoak
     }
 
