@@ -11,7 +11,7 @@
 //! | allocation, reading, writing (the raw layer) | [`mutator`], [`roots`] |
 //! | weak references, ephemerons, guardians | [`weak`] |
 //! | the collectors | [`collectors`], [`kind`]; [`collector`] says what a collector is |
-//! | what collectors are made of | [`memory`], [`space`], [`trace`] |
+//! | what collectors are made of | [`memory`], [`space`], [`frontier`], [`trace`], [`copy`] |
 //! | what a collector did, and how long it took | [`stats`], [`pauses`] |
 //! | whether it did it right | [`verify`] |
 //!
@@ -42,6 +42,7 @@ pub mod collectors;
 pub mod config;
 pub mod copy;
 pub mod error;
+pub mod frontier;
 pub mod header;
 pub mod heap;
 pub mod kind;

@@ -1,31 +1,26 @@
 //! The marker: which objects can be reached, computed as fast as memory allows.
 //!
 //! Marking waits for memory: the header of almost every object on a large heap is a cache miss.
-//! So references wait on their way from the stack to the scan in a short queue, in which the line
-//! of each is being fetched; the mark bit is tested when a reference leaves the queue, when its
-//! header has arrived. (Boehm, "Reducing garbage collector cache misses", ISMM 2000; Cher, Hosking
-//! and Vitek, "Software prefetching for mark-sweep garbage collection", ASPLOS 2004: first in, first
-//! out in front of the stack.)
+//! So references wait on their way from the stack to the scan in a short queue ([`Frontier`]), in
+//! which the line of each is being fetched; the mark bit is tested when a reference leaves the
+//! queue, when its header has arrived. (Boehm, "Reducing garbage collector cache misses", ISMM
+//! 2000.)
 //!
 //! Invariant between two calls: every object that is marked has had all its strong slots pushed,
 //! and every reference pushed is marked, in the queue, or on the stack.
 
+use crate::frontier::Frontier;
 use crate::header::{Header, MARK, WATCHED};
 use crate::object;
 use crate::reference::Ref;
 use crate::shape::ShapeTable;
-
-const QUEUE: usize = 32;
 
 /// Marks what is reachable from what is pushed.
 pub struct Marker<'a> {
     shapes: &'a ShapeTable,
     /// The value of the mark bit that means "marked" in this cycle.
     sense: u64,
-    stack: Vec<Ref>,
-    queue: [Ref; QUEUE],
-    head: usize,
-    queued: usize,
+    frontier: Frontier,
     /// Objects with weak slots or ephemerons that were marked: weak processing wants them.
     pub specials: Vec<Ref>,
     /// Watched objects that were marked; see [`crate::weak::Fate::watch`].
@@ -39,14 +34,10 @@ pub struct Marker<'a> {
 impl<'a> Marker<'a> {
     /// A marker for which `sense` (0 or [`MARK`]) means "marked".
     pub fn new(shapes: &'a ShapeTable, sense: u64, stack: Vec<Ref>) -> Marker<'a> {
-        debug_assert!(stack.is_empty());
         Marker {
             shapes,
             sense,
-            stack,
-            queue: [Ref::NULL; QUEUE],
-            head: 0,
-            queued: 0,
+            frontier: Frontier::new(stack),
             specials: Vec::new(),
             found: Vec::new(),
             objects: 0,
@@ -61,15 +52,13 @@ impl<'a> Marker<'a> {
 
     /// The empty stack, to be used again by the next cycle.
     pub fn into_stack(self) -> Vec<Ref> {
-        self.stack
+        self.frontier.stack
     }
 
     /// Adds a reference to what is to be marked.
     #[inline(always)]
     pub fn push(&mut self, reference: Ref) {
-        if reference.is_object() {
-            self.stack.push(reference);
-        }
+        self.frontier.push(reference);
     }
 
     /// Marks until nothing is left.
@@ -78,19 +67,8 @@ impl<'a> Marker<'a> {
     /// The world is stopped, and every reference pushed or reachable from there is an object of the
     /// heap with these shapes.
     pub unsafe fn drain(&mut self) {
-        loop {
-            while self.queued < QUEUE {
-                let Some(next) = self.stack.pop() else { break };
-                object::prefetch(next.address());
-                self.queue[(self.head + self.queued) % QUEUE] = next;
-                self.queued += 1;
-            }
-            if self.queued == 0 {
-                return;
-            }
-            let next = self.queue[self.head];
-            self.head = (self.head + 1) % QUEUE;
-            self.queued -= 1;
+        let fetch = |next: Ref| object::prefetch(next.address());
+        while let Some(next) = self.frontier.next(fetch) {
             // SAFETY: promised by the caller.
             unsafe { self.visit(next) };
         }
@@ -109,12 +87,9 @@ impl<'a> Marker<'a> {
             object::set_header(address, Header(word.0 ^ MARK));
             self.objects += 1;
             self.bytes += object::bytes(self.shapes, word) as u64;
-            let stack = &mut self.stack;
+            let frontier = &mut self.frontier;
             let special = object::each_strong_slot(self.shapes, address, word, |slot| {
-                let target = object::load(slot);
-                if target.is_object() {
-                    stack.push(target);
-                }
+                frontier.push(object::load(slot));
             });
             if special {
                 self.specials.push(reference);

@@ -20,6 +20,7 @@
 use crate::collector::{Collector, Effort, Refill, Request, Work};
 use crate::config::HeapConfig;
 use crate::error::HeapError;
+use crate::frontier::Frontier;
 use crate::header::Header;
 use crate::heap::World;
 use crate::memory::Reservation;
@@ -245,10 +246,7 @@ fn mark(world: &mut World<'_, MarkCompact>) -> Amount {
         small: RefRange::new(this.space.extent().start, this.space.top()),
         bitmap: std::mem::take(&mut this.bitmap),
         large: std::mem::take(&mut this.large),
-        stack: std::mem::take(&mut this.mark_stack),
-        queue: [Ref::NULL; QUEUE],
-        head: 0,
-        queued: 0,
+        frontier: Frontier::new(std::mem::take(&mut this.mark_stack)),
         specials: Vec::new(),
         marked: Amount::default(),
     };
@@ -264,7 +262,7 @@ fn mark(world: &mut World<'_, MarkCompact>) -> Amount {
     let this = world.collector();
     this.bitmap = marker.bitmap;
     this.large = marker.large;
-    this.mark_stack = marker.stack;
+    this.mark_stack = marker.frontier.stack;
     let mut live = marker.marked;
     live += this.large.sweep();
     live
@@ -304,19 +302,14 @@ fn compact(world: &mut World<'_, MarkCompact>, waste: Option<u64>) -> Amount {
     slid.moved
 }
 
-const QUEUE: usize = 32;
-
-/// Marks in the bitmap what is reachable from what is pushed, with the prefetching queue of
-/// [`crate::trace`]: both the header and its bit are asked for when a reference enters the queue.
+/// Marks in the bitmap what is reachable from what is pushed. Both the header and its bit are asked
+/// for when a reference enters the queue of the frontier.
 struct Marker<'a> {
     shapes: &'a ShapeTable,
     small: RefRange,
     bitmap: Bitmap,
     large: LargeSpace,
-    stack: Vec<Ref>,
-    queue: [Ref; QUEUE],
-    head: usize,
-    queued: usize,
+    frontier: Frontier,
     specials: Vec<Ref>,
     /// Small objects marked.
     marked: Amount,
@@ -325,9 +318,7 @@ struct Marker<'a> {
 impl Marker<'_> {
     #[inline(always)]
     fn push(&mut self, reference: Ref) {
-        if reference.is_object() {
-            self.stack.push(reference);
-        }
+        self.frontier.push(reference);
     }
 
     /// # Safety
@@ -360,14 +351,11 @@ impl Marker<'_> {
     /// `object` is an object of this heap, with header `word`.
     #[inline(always)]
     unsafe fn scan(&mut self, object: Ref, word: Header) {
-        let stack = &mut self.stack;
+        let frontier = &mut self.frontier;
         // SAFETY: promised by the caller.
         let special = unsafe {
             object::each_strong_slot(self.shapes, object.address(), word, |slot| {
-                let target = object::load(slot);
-                if target.is_object() {
-                    stack.push(target);
-                }
+                frontier.push(object::load(slot));
             })
         };
         if special {
@@ -394,19 +382,12 @@ impl Fate for Marker<'_> {
 
     unsafe fn drain(&mut self) {
         loop {
-            while self.queued < QUEUE {
-                let Some(next) = self.stack.pop() else { break };
+            let bitmap = &self.bitmap;
+            let next = self.frontier.next(|next| {
                 object::prefetch(next.address());
-                object::prefetch(self.bitmap.bit_address(next.address()));
-                self.queue[(self.head + self.queued) % QUEUE] = next;
-                self.queued += 1;
-            }
-            if self.queued == 0 {
-                return;
-            }
-            let next = self.queue[self.head];
-            self.head = (self.head + 1) % QUEUE;
-            self.queued -= 1;
+                object::prefetch(bitmap.bit_address(next.address()));
+            });
+            let Some(next) = next else { return };
             // SAFETY: only objects of this heap are pushed.
             unsafe { self.visit(next) };
         }

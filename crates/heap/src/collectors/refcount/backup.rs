@@ -11,6 +11,7 @@
 use super::RefCount;
 use super::count::{self, Colour, Counts};
 use super::epoch::footprint;
+use crate::frontier::Frontier;
 use crate::header::{Header, USER_FLAG_0, USER_FLAG_1, WATCHED};
 use crate::heap::World;
 use crate::object;
@@ -22,9 +23,6 @@ use crate::weak::{self, Fate};
 /// Flags that survive the forgetting.
 const KEPT: u64 = !0xffff | USER_FLAG_0 | USER_FLAG_1;
 
-/// References on their way from the stack to the count wait here while their headers are fetched.
-const QUEUE: usize = 32;
-
 /// Runs the trace, and records it.
 pub(super) fn run(world: &mut World<'_, RefCount>, cause: Cause) {
     world.begin(CollectionKind::Full, cause);
@@ -35,10 +33,7 @@ pub(super) fn run(world: &mut World<'_, RefCount>, cause: Cause) {
     let mut trace = Trace {
         shapes,
         counts: std::mem::take(&mut this.counts),
-        stack: std::mem::take(&mut this.work),
-        queue: [Ref::NULL; QUEUE],
-        head: 0,
-        queued: 0,
+        frontier: Frontier::new(std::mem::take(&mut this.work)),
         specials: Vec::new(),
         taken: Vec::new(),
         reached: Amount::default(),
@@ -58,7 +53,7 @@ pub(super) fn run(world: &mut World<'_, RefCount>, cause: Cause) {
         }
         let (this, _, guardians) = world.parts();
         this.counts = std::mem::take(&mut trace.counts);
-        this.work = std::mem::take(&mut trace.stack);
+        this.work = std::mem::take(&mut trace.frontier.stack);
         this.roots = roots;
         this.watch_again(shapes, &trace.taken, guardians.watched.iter().map(|w| w.0));
         this.sweep(shapes);
@@ -163,15 +158,11 @@ impl RefCount {
     }
 }
 
-/// A trace that counts. What is on the stack or in the queue is a reference that has not been
-/// counted yet.
+/// A trace that counts. What is in the frontier is a reference that has not been counted yet.
 struct Trace<'a> {
     shapes: &'a ShapeTable,
     counts: Counts,
-    stack: Vec<Ref>,
-    queue: [Ref; QUEUE],
-    head: usize,
-    queued: usize,
+    frontier: Frontier,
     /// Special objects reached, for weak processing.
     specials: Vec<Ref>,
     /// Special objects that weak processing has taken.
@@ -210,12 +201,9 @@ impl Trace<'_> {
             object::set_header(address, count::painted(word, Colour::Black));
             self.reached.objects += 1;
             self.reached.bytes += object::bytes(self.shapes, word) as u64;
-            let stack = &mut self.stack;
+            let frontier = &mut self.frontier;
             let special = object::each_strong_slot(self.shapes, address, word, |slot| {
-                let target = object::load(slot);
-                if target.is_object() {
-                    stack.push(target);
-                }
+                frontier.push(object::load(slot));
             });
             if special {
                 self.specials.push(reference);
@@ -238,19 +226,8 @@ impl Fate for Trace<'_> {
     }
 
     unsafe fn drain(&mut self) {
-        loop {
-            while self.queued < QUEUE {
-                let Some(next) = self.stack.pop() else { break };
-                object::prefetch(next.address());
-                self.queue[(self.head + self.queued) % QUEUE] = next;
-                self.queued += 1;
-            }
-            if self.queued == 0 {
-                return;
-            }
-            let next = self.queue[self.head];
-            self.head = (self.head + 1) % QUEUE;
-            self.queued -= 1;
+        let fetch = |next: Ref| object::prefetch(next.address());
+        while let Some(next) = self.frontier.next(fetch) {
             // SAFETY: the world is stopped, and what was pushed is an object of the heap.
             unsafe {
                 let word = object::header(next.address());
